@@ -1,0 +1,2 @@
+//! mereo-benches
+fn main() {}

@@ -1,0 +1,2 @@
+//! mereo-cli
+fn main() {}

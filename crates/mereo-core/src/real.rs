@@ -1,0 +1,95 @@
+//! The two number types that data comes in.
+
+use std::fmt::{Debug, Display};
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+/// `f32` or `f64`: the type of a table's cells. Tables keep the type their data came in;
+/// statistics are added up in `f64` whatever that type is.
+pub trait Real:
+    sealed::Sealed
+    + faer::traits::RealField
+    + bytemuck::Pod
+    + Copy
+    + Default
+    + Debug
+    + Display
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + Sum
+    + Send
+    + Sync
+    + 'static
+{
+    /// The type's name as users write it.
+    const NAME: &'static str;
+    /// The largest magnitude that a cell may have, so that no square or sum overflows.
+    const LARGEST: f64;
+    /// The smallest spread that a column can be divided by.
+    const SMALLEST_SPREAD: f64;
+    /// 0.
+    const ZERO: Self;
+    /// 1.
+    const ONE: Self;
+    /// Not a number: a missing cell at the border.
+    const MISSING: Self;
+    /// From `f64`, rounded.
+    fn of(value: f64) -> Self;
+    /// To `f64`, exactly.
+    fn wide(self) -> f64;
+    /// Whether this is the mark of a missing cell.
+    fn is_missing(self) -> bool;
+    /// Whether this is plus or minus infinity.
+    fn is_infinity(self) -> bool;
+    /// Replaces every value by its exponential, vectorised. See [`crate::math::exp_in_place`].
+    fn exp_in_place(values: &mut [Self]);
+}
+
+macro_rules! real {
+    ($t:ty, $name:literal, $largest:expr, $spread:expr, $exp:path) => {
+        impl Real for $t {
+            const NAME: &'static str = $name;
+            const LARGEST: f64 = $largest;
+            const SMALLEST_SPREAD: f64 = $spread;
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            const MISSING: Self = <$t>::NAN;
+            #[inline(always)]
+            fn of(value: f64) -> Self {
+                value as $t
+            }
+            #[inline(always)]
+            #[allow(clippy::cast_lossless)]
+            fn wide(self) -> f64 {
+                self as f64
+            }
+            #[inline(always)]
+            fn is_missing(self) -> bool {
+                self.is_nan()
+            }
+            #[inline(always)]
+            fn is_infinity(self) -> bool {
+                self.is_infinite()
+            }
+            fn exp_in_place(values: &mut [Self]) {
+                $exp(values);
+            }
+        }
+    };
+}
+
+real!(f32, "f32", 1e37, 1e-37, crate::math::exp::exp_f32);
+real!(f64, "f64", 1e140, 1e-140, crate::math::exp::exp_f64);

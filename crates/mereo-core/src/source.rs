@@ -1,0 +1,271 @@
+//! Anything that yields rows in batches, again and again in the same order.
+
+use std::ops::Range;
+
+use crate::{About, Absent, Cells, Real, Result, Table};
+
+/// Cells aimed at in one batch: small enough for the caches, large enough for matrix products.
+const BATCH_CELLS: usize = 1 << 17;
+
+/// How many rows of a table this wide go into one batch. It depends on nothing else, so that
+/// the same data is always cut at the same places.
+///
+/// ```
+/// assert_eq!(mereo_core::batch_rows(361), 363);
+/// ```
+pub fn batch_rows(columns: usize) -> usize {
+    (BATCH_CELLS / columns.max(1)).clamp(64, 1024)
+}
+
+/// The cells of one batch.
+#[derive(Debug, Clone, Copy)]
+pub enum Block<'a, T> {
+    /// Rows one after another, `NaN` where a cell is missing.
+    Dense {
+        /// The cells in row-major order.
+        values: &'a [T],
+        /// Whether it is known that no cell is missing.
+        complete: bool,
+    },
+    /// Stored entries only.
+    Sparse {
+        /// Where each row's entries start; one more than there are rows. Counted from the
+        /// start of the whole table: subtract the first.
+        starts: &'a [usize],
+        /// Column of each entry.
+        indices: &'a [u32],
+        /// Value of each entry.
+        values: &'a [T],
+        /// What a cell that is not stored means.
+        absent: Absent,
+    },
+}
+
+/// Consecutive rows, lent out for one look.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch<'a, T> {
+    /// The number of its first row in the source.
+    pub first_row: usize,
+    /// How many rows it has.
+    pub rows: usize,
+    /// How many columns they have.
+    pub columns: usize,
+    /// The cells.
+    pub block: Block<'a, T>,
+    /// How often each row counts, if not once.
+    pub weights: Option<&'a [f64]>,
+    /// The class of each row, where known.
+    pub labels: Option<&'a [Option<u32>]>,
+}
+
+impl<T: Real> Batch<'_, T> {
+    /// How often a row of this batch counts.
+    pub fn weight(&self, row: usize) -> f64 {
+        self.weights.map_or(1.0, |w| w[row])
+    }
+
+    /// Calls `visit(column, value)` for every observed cell of a row, zeros of a count table
+    /// included.
+    pub fn for_each_observed(&self, row: usize, mut visit: impl FnMut(usize, T)) {
+        match self.block {
+            Block::Dense { values, .. } => {
+                for (column, &value) in
+                    values[row * self.columns..(row + 1) * self.columns].iter().enumerate()
+                {
+                    if !value.is_missing() {
+                        visit(column, value);
+                    }
+                }
+            }
+            Block::Sparse { starts, indices, values, absent } => {
+                let range = starts[row] - starts[0]..starts[row + 1] - starts[0];
+                let mut entries = indices[range.clone()].iter().zip(&values[range]);
+                match absent {
+                    Absent::Unobserved => {
+                        entries.for_each(|(&column, &value)| visit(column as usize, value));
+                    }
+                    Absent::Zero => {
+                        let mut next = entries.next();
+                        for column in 0..self.columns {
+                            match next {
+                                Some((&stored, &value)) if stored as usize == column => {
+                                    visit(column, value);
+                                    next = entries.next();
+                                }
+                                _ => visit(column, T::ZERO),
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes a row out in full, with `NaN` where a cell is missing.
+    pub fn dense_row(&self, row: usize, out: &mut [T]) {
+        out.fill(T::MISSING);
+        self.for_each_observed(row, |column, value| out[column] = value);
+    }
+}
+
+/// One pass, in order, over some of the batches of a source.
+pub trait Lane<T: Real> {
+    /// The next batch, or nothing when the lane is done.
+    fn next_batch(&mut self) -> Result<Option<Batch<'_, T>>>;
+}
+
+/// Anything that yields batches again and again in the same order: a [`Table`], a file that is
+/// streamed, a shard. Where it is cut into batches may depend on the data, never on threads.
+pub trait Source<T: Real>: Sync {
+    /// Number of rows.
+    fn rows(&self) -> usize;
+
+    /// Number of columns.
+    fn columns(&self) -> usize;
+
+    /// Rows in every batch but the last.
+    fn batch_rows(&self) -> usize {
+        batch_rows(self.columns())
+    }
+
+    /// Number of batches.
+    fn batches(&self) -> usize {
+        self.rows().div_ceil(self.batch_rows())
+    }
+
+    /// Opens a pass over this range of batches.
+    fn lane(&self, batches: Range<usize>) -> Result<Box<dyn Lane<T> + '_>>;
+
+    /// What is known beside the numbers. A streamed source may know only the columns' names.
+    fn about(&self) -> &About;
+
+    /// What a cell that is not stored means, if the source is sparse.
+    fn absent(&self) -> Option<Absent>;
+
+    /// A few facts that tell this data from other data, for checkpoints and model files.
+    fn fingerprint(&self) -> Result<u64> {
+        let mut hash = Fnv::new();
+        hash.add(&(self.rows() as u64).to_le_bytes());
+        hash.add(&(self.columns() as u64).to_le_bytes());
+        hash.add(T::NAME.as_bytes());
+        // A dozen batches spread over the data: enough to notice another file, cheap on a huge one.
+        let batches = self.batches();
+        let step = batches.div_ceil(12).max(1);
+        for index in (0..batches).step_by(step) {
+            if let Some(batch) = self.lane(index..index + 1)?.next_batch()? {
+                match batch.block {
+                    Block::Dense { values, .. } => hash.add(bytemuck::cast_slice(values)),
+                    Block::Sparse { indices, values, .. } => {
+                        hash.add(bytemuck::cast_slice(indices));
+                        hash.add(bytemuck::cast_slice(values));
+                    }
+                }
+                if let Some(weights) = batch.weights {
+                    hash.add(bytemuck::cast_slice(weights));
+                }
+            }
+        }
+        Ok(hash.0)
+    }
+}
+
+/// The 64-bit Fowler-Noll-Vo hash (variant 1a, over 8 bytes at a time): stable across versions
+/// and machines, which the standard library's hasher does not promise.
+struct Fnv(u64);
+
+impl Fnv {
+    fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.0 = (self.0 ^ u64::from_le_bytes(word)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}
+
+struct TableLane<'a, T> {
+    table: &'a Table<T>,
+    batch_rows: usize,
+    next_row: usize,
+    end_row: usize,
+}
+
+impl<T: Real> Lane<T> for TableLane<'_, T> {
+    fn next_batch(&mut self) -> Result<Option<Batch<'_, T>>> {
+        if self.next_row >= self.end_row {
+            return Ok(None);
+        }
+        let first_row = self.next_row;
+        let end = (first_row + self.batch_rows).min(self.end_row);
+        self.next_row = end;
+        let columns = self.table.columns();
+        let block = match self.table.cells() {
+            Cells::Dense(cells) => Block::Dense {
+                values: &cells.values()[first_row * columns..end * columns],
+                complete: cells.is_complete(),
+            },
+            Cells::Sparse(cells) => {
+                let starts = &cells.starts()[first_row..=end];
+                let range = starts[0]..starts[end - first_row];
+                Block::Sparse {
+                    starts,
+                    indices: &cells.indices()[range.clone()],
+                    values: &cells.values()[range],
+                    absent: cells.absent(),
+                }
+            }
+        };
+        let about = self.table.about();
+        Ok(Some(Batch {
+            first_row,
+            rows: end - first_row,
+            columns,
+            block,
+            weights: about.weights.as_ref().map(|w| &w[first_row..end]),
+            labels: about.labels.as_ref().map(|l| &l.of_row[first_row..end]),
+        }))
+    }
+}
+
+impl<T: Real> Source<T> for Table<T> {
+    fn rows(&self) -> usize {
+        Table::rows(self)
+    }
+
+    fn columns(&self) -> usize {
+        Table::columns(self)
+    }
+
+    fn batch_rows(&self) -> usize {
+        match self.cells() {
+            Cells::Dense(_) => batch_rows(Table::columns(self)),
+            // A sparse row costs what it stores, not what it could hold.
+            Cells::Sparse(cells) => batch_rows(cells.values().len() / cells.rows().max(1)),
+        }
+    }
+
+    fn lane(&self, batches: Range<usize>) -> Result<Box<dyn Lane<T> + '_>> {
+        let batch_rows = self.batch_rows();
+        Ok(Box::new(TableLane {
+            table: self,
+            batch_rows,
+            next_row: batches.start.saturating_mul(batch_rows),
+            end_row: batches.end.saturating_mul(batch_rows).min(Table::rows(self)),
+        }))
+    }
+
+    fn about(&self) -> &About {
+        Table::about(self)
+    }
+
+    fn absent(&self) -> Option<Absent> {
+        match self.cells() {
+            Cells::Dense(_) => None,
+            Cells::Sparse(cells) => Some(cells.absent()),
+        }
+    }
+}
