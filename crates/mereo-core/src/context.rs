@@ -53,17 +53,19 @@ impl Context {
     pub fn with_threads(mut self, threads: usize) -> Result<Self> {
         const MOST: usize = 1024;
         if threads > MOST {
-            return Err(Error::option("threads", format!("{threads} is more than the {MOST} allowed")));
+            return Err(Error::option(
+                "threads",
+                format!("{threads} is more than the {MOST} allowed"),
+            ));
         }
         let threads = if threads == 0 {
             std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
         } else {
             threads
         };
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .map_err(|e| Error::option("threads", format!("{threads} threads could not be started: {e}")))?;
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| {
+            Error::option("threads", format!("{threads} threads could not be started: {e}"))
+        })?;
         self.pool = Some(Arc::new(pool));
         Ok(self)
     }

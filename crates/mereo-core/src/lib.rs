@@ -8,6 +8,8 @@ pub mod math;
 mod context;
 mod error;
 mod files;
+mod learn;
+mod model;
 mod real;
 mod source;
 mod table;
@@ -15,6 +17,14 @@ mod table;
 pub use context::{Context, Random, Stop};
 pub use error::{Error, Place, Result};
 pub use files::{write_atomically, write_file_atomically};
+pub use learn::{
+    Checkpoints, Learned, Learner, Observer, Pass, Plan, Record, Restart, Schedule, Silent, Start,
+    Statistics, Status, Training, gather, learn, map_rows,
+};
+pub use model::{
+    Encode, Explain, Manifest, ModelFile, Parts, PartsView, Reconstruct, Sample, Score, ScoreKind,
+    Scores, Tensor, encode, reconstruct, responsible_parts, sample, score,
+};
 pub use real::Real;
 pub use source::{Batch, Block, Lane, Source, batch_rows};
 pub use table::{

@@ -165,25 +165,29 @@ pub trait Source<T: Real>: Sync {
                 }
             }
         }
-        Ok(hash.0)
+        Ok(hash.finish())
     }
 }
 
 /// The 64-bit Fowler-Noll-Vo hash (variant 1a, over 8 bytes at a time): stable across versions
 /// and machines, which the standard library's hasher does not promise.
-struct Fnv(u64);
+pub(crate) struct Fnv(u64);
 
 impl Fnv {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 
-    fn add(&mut self, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);
             self.0 = (self.0 ^ u64::from_le_bytes(word)).wrapping_mul(0x0000_0100_0000_01b3);
         }
+    }
+
+    pub(crate) fn finish(&self) -> u64 {
+        self.0
     }
 }
 

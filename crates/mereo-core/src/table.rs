@@ -82,7 +82,11 @@ pub(crate) fn check_values<T: Real>(values: &[T], place: impl Fn(usize) -> Place
         Some(at) => Err(Error::found(
             place(at),
             values[at],
-            format!("a magnitude of at most {:e} for {} data; rescale the column", T::LARGEST, T::NAME),
+            format!(
+                "a magnitude of at most {:e} for {} data; rescale the column",
+                T::LARGEST,
+                T::NAME
+            ),
         )),
     }
 }
@@ -124,7 +128,8 @@ impl<T: Real> Sparse<T> {
         values: Vec<T>,
         absent: Absent,
     ) -> Result<Self> {
-        let broken = |found: String, expected: &str| Err(Error::found(Place::default(), found, expected));
+        let broken =
+            |found: String, expected: &str| Err(Error::found(Place::default(), found, expected));
         if starts.first() != Some(&0) || starts.last() != Some(&values.len()) {
             return broken(
                 format!("row starts from {:?} to {:?}", starts.first(), starts.last()),
@@ -159,11 +164,14 @@ impl<T: Real> Sparse<T> {
                 ));
             }
         }
-        let place = |at: usize| {
-            Place::at_row(starts.partition_point(|&s| s <= at) - 1).column(indices[at])
-        };
+        let place =
+            |at: usize| Place::at_row(starts.partition_point(|&s| s <= at) - 1).column(indices[at]);
         if let Some(at) = values.iter().position(|v| v.is_missing()) {
-            return Err(Error::found(place(at), "NaN", "a number: leave unknown cells out of a sparse table"));
+            return Err(Error::found(
+                place(at),
+                "NaN",
+                "a number: leave unknown cells out of a sparse table",
+            ));
         }
         check_values(&values, place)?;
         Ok(Self { columns, starts, indices, values, absent })
@@ -374,10 +382,8 @@ impl<T: Real> Table<T> {
         if labels.of_row.len() != self.rows() {
             return Err(count_error("labels", labels.of_row.len(), self.rows(), "rows"));
         }
-        if let Some(row) = labels
-            .of_row
-            .iter()
-            .position(|l| l.is_some_and(|l| l as usize >= labels.names.len()))
+        if let Some(row) =
+            labels.of_row.iter().position(|l| l.is_some_and(|l| l as usize >= labels.names.len()))
         {
             return Err(Error::found(
                 Place::at_row(row),
@@ -410,7 +416,10 @@ impl<T: Real> Table<T> {
         if picture.columns() != Some(self.columns()) {
             return Err(Error::found(
                 Place::default(),
-                format!("pictures of {} x {} x {}", picture.height, picture.width, picture.channels),
+                format!(
+                    "pictures of {} x {} x {}",
+                    picture.height, picture.width, picture.channels
+                ),
                 format!("as many pixels as there are columns: {}", self.columns()),
             ));
         }
@@ -460,7 +469,11 @@ pub fn column_name(names: Option<&[String]>, column: usize) -> String {
 }
 
 fn count_error(what: &str, found: usize, expected: usize, of: &str) -> Error {
-    Error::found(Place::default(), format!("{found} {what}"), format!("one for each of the {expected} {of}"))
+    Error::found(
+        Place::default(),
+        format!("{found} {what}"),
+        format!("one for each of the {expected} {of}"),
+    )
 }
 
 /// A table in whichever number type its data came.

@@ -54,7 +54,12 @@ pub fn product<T: Real>(out: &mut [T], left: Matrix<'_, T>, right: Matrix<'_, T>
 /// transposed_product(&mut out, Matrix::new(&[1.0, 2.0], 2, 1), Matrix::new(&[3.0, 4.0], 2, 1), false);
 /// assert_eq!(out, [11.0]);
 /// ```
-pub fn transposed_product<T: Real>(out: &mut [T], left: Matrix<'_, T>, right: Matrix<'_, T>, add: bool) {
+pub fn transposed_product<T: Real>(
+    out: &mut [T],
+    left: Matrix<'_, T>,
+    right: Matrix<'_, T>,
+    add: bool,
+) {
     let out = MatMut::from_row_major_slice_mut(out, left.columns, right.columns);
     let accum = if add { Accum::Add } else { Accum::Replace };
     matmul(out, accum, left.view().transpose(), right.view(), T::ONE, Par::Seq);

@@ -1,0 +1,89 @@
+//! What happened during learning, told to whoever watches.
+
+use serde::{Deserialize, Serialize};
+
+/// What happened in one pass.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// Which restart, from 0.
+    pub restart: usize,
+    /// How many restarts there are.
+    pub restarts: usize,
+    /// Which pass of this restart, from 0.
+    pub pass: usize,
+    /// Most passes that this restart may take.
+    pub passes: usize,
+    /// The bound of the model that the pass looked with, in nats, all rows together.
+    pub bound: f64,
+    /// How much the bound rose since the pass before, if there was one.
+    pub change: Option<f64>,
+    /// What the learner did beside its usual update: states seeded anew, say.
+    pub notes: Vec<String>,
+    /// Wall-clock seconds since learning began.
+    pub seconds: f64,
+}
+
+/// Somebody who watches learning: a progress bar, a log, a test.
+pub trait Observer {
+    /// Called after each pass.
+    fn passed(&mut self, record: &Record);
+
+    /// Called when the start of a restart is about to be made, which can take a while.
+    fn starting(&mut self, _restart: usize, _restarts: usize) {}
+}
+
+/// Watches nothing.
+///
+/// ```
+/// use mereo_core::{Observer, Silent};
+/// Silent.starting(0, 1);
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn passed(&mut self, _record: &Record) {}
+}
+
+/// How a restart ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// The bound rose by less than the tolerance.
+    Converged,
+    /// The passes ran out while the bound was still rising.
+    PassLimit,
+    /// Somebody asked for a stop.
+    Interrupted,
+}
+
+/// One restart, looked back at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Restart {
+    /// How its start was made.
+    pub start: String,
+    /// How it ended.
+    pub status: Status,
+    /// The bound at each pass, and last that of the final model.
+    pub bounds: Vec<f64>,
+}
+
+/// How a model came to be: part of every model file, and free of clock times so that the same
+/// seed and data give the same file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Training {
+    /// Rows learned from.
+    pub rows: usize,
+    /// The seed.
+    pub seed: u64,
+    /// The best bound, in nats, all rows together.
+    pub bound: f64,
+    /// Passes of the restart that won.
+    pub passes: usize,
+    /// How the restart that won ended.
+    pub status: Status,
+    /// Which restart won.
+    pub best: usize,
+    /// All restarts.
+    pub restarts: Vec<Restart>,
+}

@@ -1,0 +1,186 @@
+//! What a learned model can do, as small traits. The program's verbs, the Python methods and the
+//! report's sections follow them, so that a new model gets all of those by implementing these.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Batch, Context, Dense, Random, Real, Result, Source, map_rows};
+
+/// Rows to codes: the posterior over states of every part, part by part.
+pub trait Encode<T: Real>: Sync {
+    /// Numbers in a row's code.
+    fn code_width(&self) -> usize;
+
+    /// Writes the codes of a batch, row after row.
+    fn encode_batch(&self, batch: &Batch<'_, T>, codes: &mut [T]);
+}
+
+/// Rows to rows: what the model makes of them, with unobserved cells filled in.
+pub trait Reconstruct<T: Real>: Sync {
+    /// Writes the reconstruction of a batch, row after row, every cell filled.
+    fn reconstruct_batch(&self, batch: &Batch<'_, T>, out: &mut [T]);
+}
+
+/// What a score is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ScoreKind {
+    /// The log density itself.
+    Exact,
+    /// A lower bound on the log density.
+    Bound,
+    /// An estimate of the log density.
+    Estimate,
+}
+
+/// Rows to log densities, in nats.
+pub trait Score<T: Real>: Sync {
+    /// What the numbers are.
+    fn score_kind(&self) -> ScoreKind;
+
+    /// Writes one number a row of the batch.
+    fn score_batch(&self, batch: &Batch<'_, T>, out: &mut [f64]);
+}
+
+/// New rows from nothing but random numbers.
+pub trait Sample: Sync {
+    /// Numbers in a row.
+    fn columns(&self) -> usize;
+
+    /// Draws one row; with `noise` off, the mean of the chosen states, which is nicer to look at.
+    fn sample_row(&self, random: &mut Random, noise: bool, row: &mut [f64]);
+}
+
+/// The parts of a model, lent out: what there is to show.
+#[derive(Debug, Clone, Copy)]
+pub struct PartsView<'a> {
+    /// Number of columns, D.
+    pub columns: usize,
+    /// Number of parts, K.
+    pub parts: usize,
+    /// Number of states of each part, J.
+    pub states: usize,
+    /// How strongly each column belongs to each part, `[D, K]`.
+    pub gate: &'a [f64],
+    /// How common each state is, `[K, J]`.
+    pub state_prior: &'a [f64],
+    /// What each state looks like, `[K, J, D]`.
+    pub mean: &'a [f64],
+}
+
+impl<'a> PartsView<'a> {
+    /// What a state looks like in every column.
+    pub fn state(&self, part: usize, state: usize) -> &'a [f64] {
+        let start = (part * self.states + state) * self.columns;
+        &self.mean[start..start + self.columns]
+    }
+
+    /// How strongly a column belongs to each part.
+    pub fn gate_of(&self, column: usize) -> &'a [f64] {
+        &self.gate[column * self.parts..(column + 1) * self.parts]
+    }
+
+    /// The part that each column belongs to most.
+    pub fn part_of_column(&self) -> Vec<usize> {
+        (0..self.columns).map(|d| argmax(self.gate_of(d))).collect()
+    }
+}
+
+fn argmax(values: &[f64]) -> usize {
+    (0..values.len()).fold(0, |best, i| if values[i] > values[best] { i } else { best })
+}
+
+/// A model made of parts, each with states.
+pub trait Parts: Sync {
+    /// The parts.
+    fn parts(&self) -> PartsView<'_>;
+}
+
+/// Which part each cell of a row came from.
+pub trait Explain<T: Real>: Parts {
+    /// Writes, for every cell of a batch, row after row, the part that most likely made it; for
+    /// cells that are missing, the part that their column belongs to.
+    fn responsible_parts_batch(&self, batch: &Batch<'_, T>, out: &mut [u32]);
+}
+
+/// The codes of all rows.
+pub fn encode<T: Real>(
+    model: &dyn Encode<T>,
+    source: &dyn Source<T>,
+    context: &Context,
+) -> Result<Dense<T>> {
+    let width = model.code_width();
+    let codes = map_rows(source, context, width, |batch, out| model.encode_batch(batch, out))?;
+    Dense::new(source.rows(), width, codes)
+}
+
+/// The reconstructions of all rows.
+pub fn reconstruct<T: Real>(
+    model: &dyn Reconstruct<T>,
+    source: &dyn Source<T>,
+    context: &Context,
+) -> Result<Dense<T>> {
+    let width = source.columns();
+    let rows = map_rows(source, context, width, |batch, out| model.reconstruct_batch(batch, out))?;
+    Dense::new(source.rows(), width, rows)
+}
+
+/// One log density a row, and what kind of number that is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scores {
+    /// What the numbers are.
+    pub kind: ScoreKind,
+    /// Their mean, in nats a row (rows count by their weights).
+    pub mean: f64,
+    /// One number a row, in nats.
+    pub rows: Vec<f64>,
+}
+
+/// The scores of all rows.
+pub fn score<T: Real>(
+    model: &dyn Score<T>,
+    source: &dyn Source<T>,
+    context: &Context,
+) -> Result<Scores> {
+    let rows = map_rows(source, context, 1, |batch, out| model.score_batch(batch, out))?;
+    let weights = source.about().weights.as_deref();
+    let weight = |row: usize| weights.map_or(1.0, |w| w[row]);
+    let total: f64 = (0..rows.len()).map(weight).sum();
+    let sum: f64 = rows.iter().enumerate().map(|(row, s)| weight(row) * s).sum();
+    let mean = if total > 0.0 { sum / total } else { 0.0 };
+    Ok(Scores { kind: model.score_kind(), mean, rows })
+}
+
+/// New rows. Row `i` depends on the seed and `i` alone.
+pub fn sample(
+    model: &dyn Sample,
+    rows: usize,
+    noise: bool,
+    context: &Context,
+) -> Result<Dense<f64>> {
+    let columns = model.columns();
+    let cells = rows
+        .checked_mul(columns)
+        .filter(|&cells| cells <= isize::MAX as usize / 16)
+        .ok_or_else(|| {
+            crate::Error::option(
+                "n",
+                format!("{rows} rows of {columns} columns do not fit in memory"),
+            )
+        })?;
+    let mut values = vec![0.0; cells];
+    for (index, row) in values.chunks_mut(columns.max(1)).enumerate() {
+        model.sample_row(&mut context.random("sample", [index as u64, 0]), noise, row);
+    }
+    Dense::new(rows, columns, values)
+}
+
+/// Which part each cell of all rows came from, `[rows, columns]`.
+pub fn responsible_parts<T: Real>(
+    model: &dyn Explain<T>,
+    source: &dyn Source<T>,
+    context: &Context,
+) -> Result<Vec<u32>> {
+    map_rows(source, context, source.columns(), |batch, out| {
+        model.responsible_parts_batch(batch, out)
+    })
+}

@@ -1,0 +1,233 @@
+//! Model files: named tensors and a manifest in one `safetensors` file. See `docs/model-file.md`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+
+use crate::{Absent, Error, Picture, Result, Training, write_atomically};
+
+/// The version of the format that this program writes, and the newest that it reads.
+const FORMAT: u32 = 1;
+/// The metadata entry that holds the manifest.
+const ENTRY: &str = "mereo";
+
+/// Numbers with a shape, last index fastest.
+///
+/// ```
+/// use mereo_core::Tensor;
+/// let tensor = Tensor::new(vec![2, 1], vec![1.0, 2.0]);
+/// assert_eq!(tensor.shape, [2, 1]);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tensor {
+    /// Its extent along each index.
+    pub shape: Vec<usize>,
+    /// Its numbers.
+    pub values: Vec<f64>,
+}
+
+impl Tensor {
+    /// A tensor of this shape.
+    pub fn new(shape: Vec<usize>, values: Vec<f64>) -> Self {
+        Self { shape, values }
+    }
+}
+
+/// What a model file says about itself. Only `format` and `model` are required.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version of the format.
+    pub format: u32,
+    /// The kind of model.
+    pub model: String,
+    /// What the user chose.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub params: serde_json::Value,
+    /// Names of the columns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<String>>,
+    /// The picture that each row is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture: Option<Picture>,
+    /// What a cell that is not stored meant in the data, if that was sparse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent: Option<Absent>,
+    /// Preprocessing that the data went through, to be applied to new data and undone on the
+    /// way out.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub steps: serde_json::Value,
+    /// How the model came to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Training>,
+    /// A hash of the data it was learned from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+}
+
+impl Manifest {
+    /// A manifest that says only which kind of model this is.
+    ///
+    /// ```
+    /// assert_eq!(mereo_core::Manifest::new("mcvq").format, 1);
+    /// ```
+    pub fn new(model: &str) -> Self {
+        Self {
+            format: FORMAT,
+            model: model.to_owned(),
+            params: serde_json::Value::Null,
+            columns: None,
+            picture: None,
+            absent: None,
+            steps: serde_json::Value::Null,
+            training: None,
+            fingerprint: None,
+        }
+    }
+}
+
+/// A model file in memory.
+///
+/// ```
+/// use mereo_core::{Manifest, ModelFile, Tensor};
+/// let mut file = ModelFile::new(Manifest::new("vq"));
+/// file.insert("mean", Tensor::new(vec![1, 2], vec![0.5, 0.25]));
+/// let bytes = file.to_bytes()?;
+/// assert_eq!(ModelFile::from_bytes(&bytes, "a model".as_ref())?, file);
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelFile {
+    /// What it says about itself.
+    pub manifest: Manifest,
+    tensors: BTreeMap<String, Tensor>,
+}
+
+impl ModelFile {
+    /// A file without tensors.
+    pub fn new(manifest: Manifest) -> Self {
+        Self { manifest, tensors: BTreeMap::new() }
+    }
+
+    /// Adds a tensor.
+    pub fn insert(&mut self, name: &str, tensor: Tensor) {
+        self.tensors.insert(name.to_owned(), tensor);
+    }
+
+    /// A tensor by name, with any shape.
+    pub fn get(&self, name: &str) -> Option<&Tensor> {
+        self.tensors.get(name)
+    }
+
+    /// The tensors by name.
+    pub fn tensors(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        self.tensors.iter().map(|(name, tensor)| (name.as_str(), tensor))
+    }
+
+    /// Takes a tensor that must be there and have this many indices, all numbers finite.
+    pub fn take(&mut self, name: &str, indices: usize, path: &Path) -> Result<Tensor> {
+        let tensor = self
+            .tensors
+            .remove(name)
+            .ok_or_else(|| Error::model_file(path, format!("the tensor `{name}` is missing")))?;
+        if tensor.shape.len() != indices || tensor.shape.contains(&0) {
+            return Err(Error::model_file(
+                path,
+                format!(
+                    "the tensor `{name}` has shape {:?}, expected {indices} indices of at least 1",
+                    tensor.shape
+                ),
+            ));
+        }
+        if let Some(at) = tensor.values.iter().position(|v| !v.is_finite()) {
+            return Err(Error::model_file(
+                path,
+                format!(
+                    "the tensor `{name}` holds {} at position {at}, expected finite numbers",
+                    tensor.values[at]
+                ),
+            ));
+        }
+        Ok(tensor)
+    }
+
+    /// The file as bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let manifest =
+            serde_json::to_string(&self.manifest).map_err(|e| Error::model_file("the model", e))?;
+        let raw: Vec<(&str, &[usize], Vec<u8>)> = self
+            .tensors
+            .iter()
+            .map(|(name, t)| {
+                let bytes = t.values.iter().flat_map(|v| v.to_le_bytes()).collect();
+                (name.as_str(), t.shape.as_slice(), bytes)
+            })
+            .collect();
+        let views = raw
+            .iter()
+            .map(|(name, shape, bytes)| {
+                Ok((*name, TensorView::new(Dtype::F64, shape.to_vec(), bytes)?))
+            })
+            .collect::<std::result::Result<Vec<_>, safetensors::SafeTensorError>>()
+            .map_err(|e| Error::model_file("the model", e))?;
+        let metadata = HashMap::from([(ENTRY.to_owned(), manifest)]);
+        safetensors::serialize(views, Some(metadata)).map_err(|e| Error::model_file("the model", e))
+    }
+
+    /// Writes the file, whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let bytes = self.to_bytes()?;
+        write_atomically(path, |out| out.write_all(&bytes))
+    }
+
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+        Self::from_bytes(&bytes, path)
+    }
+
+    /// Reads a file from its bytes; `path` is what errors call it.
+    pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self> {
+        let bad = |problem: String| Error::model_file(path, problem);
+        let (_, header) = SafeTensors::read_metadata(bytes)
+            .map_err(|e| bad(format!("it is no safetensors file ({e})")))?;
+        let text = header.metadata().as_ref().and_then(|m| m.get(ENTRY)).ok_or_else(|| {
+            bad(format!("its metadata has no entry `{ENTRY}`: it was not written by or for mereo"))
+        })?;
+        let manifest: Manifest =
+            serde_json::from_str(text).map_err(|e| bad(format!("its manifest is broken: {e}")))?;
+        if manifest.format == 0 || manifest.format > FORMAT {
+            return Err(bad(format!(
+                "its format is {}, and this program reads up to {FORMAT}; a newer mereo may read it",
+                manifest.format
+            )));
+        }
+        let all = SafeTensors::deserialize(bytes)
+            .map_err(|e| bad(format!("its tensors are broken ({e})")))?;
+        let mut tensors = BTreeMap::new();
+        for (name, view) in all.iter() {
+            let values = widen(view.dtype(), view.data()).ok_or_else(|| {
+                bad(format!(
+                    "the tensor `{name}` is of type {:?}, expected F32 or F64",
+                    view.dtype()
+                ))
+            })?;
+            tensors.insert(name.to_owned(), Tensor::new(view.shape().to_vec(), values));
+        }
+        Ok(Self { manifest, tensors })
+    }
+}
+
+/// Numbers of either width as `f64`. Bytes need not be aligned.
+fn widen(dtype: Dtype, data: &[u8]) -> Option<Vec<f64>> {
+    match dtype {
+        Dtype::F64 => {
+            Some(data.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect())
+        }
+        Dtype::F32 => Some(
+            data.as_chunks::<4>().0.iter().map(|b| f64::from(f32::from_le_bytes(*b))).collect(),
+        ),
+        _ => None,
+    }
+}
