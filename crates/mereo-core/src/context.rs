@@ -100,8 +100,15 @@ impl Context {
         ChaCha8Rng::from_seed(seed)
     }
 
+    /// The same, stopped by another context's flag.
+    #[must_use]
+    pub fn stopped_by(mut self, stop: &Stop) -> Self {
+        self.stop = stop.clone();
+        self
+    }
+
     /// Runs work on this context's threads.
-    pub(crate) fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.pool {
             Some(pool) => pool.install(work),
             None => work(),

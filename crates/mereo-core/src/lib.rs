@@ -4,6 +4,7 @@
 //! re-estimate*. This crate holds what that needs and nothing that knows a particular model.
 
 pub mod math;
+pub mod slots;
 
 mod context;
 mod error;
@@ -11,6 +12,7 @@ mod files;
 mod learn;
 mod model;
 mod real;
+mod rows;
 mod source;
 mod table;
 
@@ -26,6 +28,7 @@ pub use model::{
     Scores, Tensor, encode, reconstruct, responsible_parts, sample, score,
 };
 pub use real::Real;
+pub use rows::sample_rows;
 pub use source::{Batch, Block, Lane, Source, batch_rows};
 pub use table::{
     About, Absent, AnyTable, Cells, Dense, Labels, Picture, Sparse, Table, column_name,

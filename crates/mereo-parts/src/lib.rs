@@ -1,1 +1,10 @@
-//! mereo-parts
+//! Models of data as parts with states. A parts model is gate x appearance x prior: the
+//! [`gate`] says which part explains each column and is written once; the appearance is how a
+//! part looks, here a quantiser with a Gaussian a state ([`mcvq`]).
+
+pub mod gate;
+pub mod mcvq;
+mod seed;
+
+pub use gate::Gate;
+pub use mcvq::{Mcvq, McvqParams};

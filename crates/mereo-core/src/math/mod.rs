@@ -11,23 +11,30 @@ use faer::{Accum, MatMut, MatRef, Par};
 /// `½ log 2π`: what every observed Gaussian cell costs, whatever its value.
 pub const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
-/// A matrix lent out in row-major order.
+/// A matrix lent out in row-major order, perhaps the first columns of a wider one.
 #[derive(Clone, Copy)]
 pub struct Matrix<'a, T> {
     values: &'a [T],
     rows: usize,
     columns: usize,
+    stride: usize,
 }
 
 impl<'a, T: Real> Matrix<'a, T> {
     /// Views values as rows of this many columns.
     pub fn new(values: &'a [T], rows: usize, columns: usize) -> Self {
-        assert_eq!(values.len(), rows * columns, "a matrix needs rows x columns values");
-        Self { values, rows, columns }
+        Self { values: &values[..rows * columns], rows, columns, stride: columns }
+    }
+
+    /// The first columns of this matrix.
+    #[must_use]
+    pub fn first_columns(self, columns: usize) -> Self {
+        assert!(columns <= self.columns, "{columns} columns asked of {}", self.columns);
+        Self { columns, ..self }
     }
 
     fn view(self) -> MatRef<'a, T> {
-        MatRef::from_row_major_slice(self.values, self.rows, self.columns)
+        MatRef::from_row_major_slice(self.values, self.rows, self.stride).get(.., ..self.columns)
     }
 }
 
@@ -41,28 +48,37 @@ impl<'a, T: Real> Matrix<'a, T> {
 /// assert_eq!(out, [11.0]);
 /// ```
 pub fn product<T: Real>(out: &mut [T], left: Matrix<'_, T>, right: Matrix<'_, T>, add: bool) {
-    let out = MatMut::from_row_major_slice_mut(out, left.rows, right.columns);
-    let accum = if add { Accum::Add } else { Accum::Replace };
-    matmul(out, accum, left.view(), right.view(), T::ONE, Par::Seq);
+    multiply(out, left.view(), right.view(), add);
 }
 
-/// `out = leftᵀ · right` or, with `add`, `out += leftᵀ · right`; on one thread.
+/// As [`product`] with the right matrix transposed: `left · rightᵀ`.
 ///
 /// ```
-/// use mereo_core::math::{Matrix, transposed_product};
+/// use mereo_core::math::{Matrix, product_nt};
 /// let mut out = [0.0f64; 1];
-/// transposed_product(&mut out, Matrix::new(&[1.0, 2.0], 2, 1), Matrix::new(&[3.0, 4.0], 2, 1), false);
+/// product_nt(&mut out, Matrix::new(&[1.0, 2.0], 1, 2), Matrix::new(&[3.0, 4.0], 1, 2), false);
 /// assert_eq!(out, [11.0]);
 /// ```
-pub fn transposed_product<T: Real>(
-    out: &mut [T],
-    left: Matrix<'_, T>,
-    right: Matrix<'_, T>,
-    add: bool,
-) {
-    let out = MatMut::from_row_major_slice_mut(out, left.columns, right.columns);
+pub fn product_nt<T: Real>(out: &mut [T], left: Matrix<'_, T>, right: Matrix<'_, T>, add: bool) {
+    multiply(out, left.view(), right.view().transpose(), add);
+}
+
+/// As [`product`] with the left matrix transposed: `leftᵀ · right`.
+///
+/// ```
+/// use mereo_core::math::{Matrix, product_tn};
+/// let mut out = [0.0f64; 1];
+/// product_tn(&mut out, Matrix::new(&[1.0, 2.0], 2, 1), Matrix::new(&[3.0, 4.0], 2, 1), false);
+/// assert_eq!(out, [11.0]);
+/// ```
+pub fn product_tn<T: Real>(out: &mut [T], left: Matrix<'_, T>, right: Matrix<'_, T>, add: bool) {
+    multiply(out, left.view().transpose(), right.view(), add);
+}
+
+fn multiply<T: Real>(out: &mut [T], left: MatRef<'_, T>, right: MatRef<'_, T>, add: bool) {
+    let out = MatMut::from_row_major_slice_mut(&mut out[..left.nrows() * right.ncols()], left.nrows(), right.ncols());
     let accum = if add { Accum::Add } else { Accum::Replace };
-    matmul(out, accum, left.view().transpose(), right.view(), T::ONE, Par::Seq);
+    matmul(out, accum, left, right, T::ONE, Par::Seq);
 }
 
 /// Turns log weights into weights that add up to 1 and returns the log of their sum before.

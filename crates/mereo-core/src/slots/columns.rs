@@ -1,0 +1,208 @@
+//! What is known of each column before anything is learned: how many, mean, spread.
+
+use crate::{Absent, Batch, Block, Context, Real, Result, Source, Statistics, gather};
+
+/// Weight, mean and spread of every column over the rows that observe it.
+///
+/// Each batch is summed about its own first value, and batches are put together by their means
+/// (Chan, Golub and LeVeque), so that neither offsets nor scale cost precision and a constant
+/// column has a spread of exactly 0.
+///
+/// ```
+/// use mereo_core::{Context, Dense, Table, slots::ColumnMoments};
+/// let table = Table::from(Dense::new(2, 2, vec![1e6, 5.0, 1e6 + 2.0, f64::NAN])?);
+/// let moments = ColumnMoments::of(&table, &Context::new(0))?;
+/// assert_eq!(moments.mean, [1e6 + 1.0, 5.0]);
+/// assert_eq!([moments.variance(0), moments.variance(1)], [1.0, 0.0]);
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ColumnMoments {
+    /// Weight of all rows.
+    pub rows: f64,
+    /// Weight of the rows that observe each column.
+    pub weight: Vec<f64>,
+    /// Their mean (0 where no row does).
+    pub mean: Vec<f64>,
+    /// Their sum of squared distances from the mean.
+    squares: Vec<f64>,
+    // Sums of the batch at hand about `shift`.
+    shift: Vec<f64>,
+    sums: Vec<[f64; 3]>,
+}
+
+impl ColumnMoments {
+    /// Looks at every row of a source once.
+    pub fn of<T: Real>(source: &dyn Source<T>, context: &Context) -> Result<Self> {
+        let columns = source.columns();
+        gather(source, context, || Self::new(columns), |batch, moments: &mut Self| moments.look(batch))
+    }
+
+    fn new(columns: usize) -> Self {
+        let zeros = vec![0.0; columns];
+        Self {
+            rows: 0.0,
+            weight: zeros.clone(),
+            mean: zeros.clone(),
+            squares: zeros.clone(),
+            shift: zeros,
+            sums: vec![[0.0; 3]; columns],
+        }
+    }
+
+    fn look<T: Real>(&mut self, batch: &Batch<'_, T>) {
+        self.sums.fill([0.0; 3]);
+        let zeros = matches!(batch.block, Block::Sparse { absent: Absent::Zero, .. });
+        let mut total = 0.0;
+        for row in 0..batch.rows {
+            let weight = batch.weight(row);
+            if weight == 0.0 {
+                continue;
+            }
+            total += weight;
+            let (sums, shift) = (&mut self.sums, &mut self.shift);
+            let mut add = |column: usize, value: T| {
+                let value = value.wide();
+                let sum = &mut sums[column];
+                if sum[0] == 0.0 {
+                    shift[column] = if zeros { 0.0 } else { value };
+                }
+                let x = value - shift[column];
+                sum[0] += weight;
+                sum[1] += weight * x;
+                sum[2] += weight * x * x;
+            };
+            match batch.block {
+                // Zeros add nothing to sums about 0: it is enough to count them below.
+                Block::Sparse { starts, indices, values, absent: Absent::Zero } => {
+                    let range = starts[row] - starts[0]..starts[row + 1] - starts[0];
+                    for (&column, &value) in indices[range.clone()].iter().zip(&values[range]) {
+                        add(column as usize, value);
+                    }
+                }
+                _ => batch.for_each_observed(row, add),
+            }
+        }
+        for d in 0..self.mean.len() {
+            let [mut weight, first, second] = self.sums[d];
+            if zeros {
+                if weight == 0.0 {
+                    self.shift[d] = 0.0;
+                }
+                weight = total;
+            }
+            if weight > 0.0 {
+                let mean = first / weight;
+                let squares = (second - first * mean).max(0.0);
+                self.add(d, weight, self.shift[d] + mean, squares);
+            }
+        }
+        self.rows += total;
+    }
+
+    fn add(&mut self, d: usize, weight: f64, mean: f64, squares: f64) {
+        let all = self.weight[d] + weight;
+        let apart = mean - self.mean[d];
+        if self.weight[d] == 0.0 {
+            self.mean[d] = mean;
+        } else {
+            self.mean[d] += apart * (weight / all);
+            self.squares[d] += apart * apart * (self.weight[d] * weight / all);
+        }
+        self.squares[d] += squares;
+        self.weight[d] = all;
+    }
+
+    /// The variance of a column, 0 if it is constant or unobserved.
+    pub fn variance(&self, column: usize) -> f64 {
+        if self.weight[column] > 0.0 { self.squares[column] / self.weight[column] } else { 0.0 }
+    }
+
+    /// Whether a column has no spread that could be learned.
+    pub fn is_constant(&self, column: usize) -> bool {
+        !(self.variance(column).sqrt() > f64::MIN_POSITIVE)
+    }
+
+    /// For each column the variance that floors are relative to: its own or, for a constant
+    /// column, the median of the others (1 if there are none), so that the density stays proper
+    /// and nothing depends on offsets or units.
+    pub fn reference_variance(&self) -> Vec<f64> {
+        let columns = self.mean.len();
+        let mut spread: Vec<f64> =
+            (0..columns).filter(|&d| !self.is_constant(d)).map(|d| self.variance(d)).collect();
+        spread.sort_by(f64::total_cmp);
+        let typical = spread.get(spread.len() / 2).copied().unwrap_or(1.0);
+        (0..columns).map(|d| if self.is_constant(d) { typical } else { self.variance(d) }).collect()
+    }
+}
+
+impl Statistics for ColumnMoments {
+    fn merge(&mut self, other: &Self) {
+        for d in 0..self.mean.len() {
+            if other.weight[d] > 0.0 {
+                self.add(d, other.weight[d], other.mean[d], other.squares[d]);
+            }
+        }
+        self.rows += other.rows;
+    }
+
+    fn reset(&mut self) {
+        *self = Self::new(self.mean.len());
+    }
+}
+
+/// The units that the kernel measures each column in: `x' = (x - centre) / scale`.
+#[derive(Debug, Clone)]
+pub struct Frame<T> {
+    pub(super) centre: Vec<T>,
+    pub(super) inverse: Vec<T>,
+}
+
+impl<T: Real> Frame<T> {
+    /// A frame about these centres with these variances. Both are rounded to the data's type,
+    /// and the rounded numbers are the frame.
+    pub fn new(centre: &[f64], variance: &[f64]) -> Self {
+        Self {
+            centre: centre.iter().map(|&c| T::of(c)).collect(),
+            inverse: variance.iter().map(|&v| T::of(1.0 / v.sqrt().max(T::SMALLEST_SPREAD))).collect(),
+        }
+    }
+
+    /// The frame of a source with these moments; zeros of count tables stay zero in it.
+    pub fn of(moments: &ColumnMoments, form: &super::Form) -> Self {
+        let zero;
+        let centre = if *form == super::Form::Zero {
+            zero = vec![0.0; moments.mean.len()];
+            &zero
+        } else {
+            &moments.mean
+        };
+        Self::new(centre, &moments.reference_variance())
+    }
+
+    /// The number of columns.
+    pub fn columns(&self) -> usize {
+        self.centre.len()
+    }
+
+    /// A value in the frame's units.
+    pub fn inward(&self, column: usize, value: f64) -> f64 {
+        (value - self.centre[column].wide()) * self.inverse[column].wide()
+    }
+
+    /// A value in the frame's units, back in the data's.
+    pub fn outward(&self, column: usize, value: f64) -> f64 {
+        self.centre[column].wide() + value / self.inverse[column].wide()
+    }
+
+    /// The scale of a column: what one of the frame's units is in the data's.
+    pub fn scale(&self, column: usize) -> f64 {
+        1.0 / self.inverse[column].wide()
+    }
+
+    /// A cell of the data in the frame's units.
+    #[inline(always)]
+    pub(super) fn cell(&self, column: usize, value: T) -> T {
+        (value - self.centre[column]) * self.inverse[column]
+    }
+}

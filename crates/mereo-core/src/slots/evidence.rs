@@ -1,0 +1,316 @@
+//! The evidence of every row for every slot.
+
+use super::{Form, Frame, level_codes, level_of};
+use crate::math::{Matrix, product_nt};
+use crate::{Absent, Batch, Block, Real};
+
+/// The slots: their gate, means and variances, in the data's units.
+#[derive(Debug, Clone, Copy)]
+pub struct SlotParams<'a> {
+    /// Number of parts, K.
+    pub parts: usize,
+    /// Number of states of each part, J.
+    pub states: usize,
+    /// How strongly each column belongs to each part, `[D, K]`; nothing means fully.
+    pub gate: Option<&'a [f64]>,
+    /// `[K J, D]`.
+    pub mean: &'a [f64],
+    /// `[K J, D]`.
+    pub variance: &'a [f64],
+    /// The log prior of each slot, `[K J]`.
+    pub log_prior: &'a [f64],
+}
+
+impl SlotParams<'_> {
+    /// Number of slots.
+    pub fn slots(&self) -> usize {
+        self.parts * self.states
+    }
+
+    fn gate(&self, column: usize, slot: usize) -> f64 {
+        self.gate.map_or(1.0, |gate| gate[column * self.parts + slot / self.states])
+    }
+}
+
+/// Memory for looking at one batch.
+#[derive(Debug, Clone, Default)]
+pub struct SlotWork<T> {
+    /// Evidence, then responsibilities: `[S, R]`.
+    pub slots: Vec<T>,
+    /// Log normalisers of the parts: `[K, R]`.
+    pub norms: Vec<T>,
+    /// Features of a dense batch, `[R, F D]`; of a sparse one unused.
+    pub(super) features: Vec<T>,
+    /// Features to a cell: 2 in a complete batch, 3 otherwise.
+    pub(super) width: usize,
+    /// Observed cells, by the rows' weights.
+    pub observed: f64,
+    /// One row after another, `[R, S']`, for sparse batches.
+    pub(super) by_row: Vec<T>,
+    /// A product before it is added up.
+    pub(super) product: Vec<T>,
+}
+
+/// Natural parameters of the slots, ready to be multiplied with batches.
+#[derive(Debug, Clone)]
+pub struct Evidence<T> {
+    slots: usize,
+    columns: usize,
+    frame: Frame<T>,
+    /// Evidence of a row in which nothing is observed: the log prior.
+    prior: Vec<T>,
+    /// Evidence of a row whose cells are all observed and 0 in the frame, prior included.
+    base: Vec<T>,
+    coefficients: Coefficients<T>,
+}
+
+#[derive(Debug, Clone)]
+enum Coefficients<T> {
+    /// `[S, 3 D]`: of x², of x, of being observed.
+    Dense(Vec<T>),
+    /// `[D, 3, S']`: the same three, column by column, slots padded to `S'`.
+    Entries { absent: Absent, table: Padded<T> },
+    /// `[D, L, S']`: the evidence of each level in each column.
+    Levels { codes: [u8; super::LEVEL_CODES], levels: usize, table: Padded<T> },
+}
+
+/// Slots to a stored row of a sparse table: whole cache lines.
+pub(super) fn padded_slots(slots: usize) -> usize {
+    slots.next_multiple_of(16)
+}
+
+/// A vector whose first used element stands at the start of a cache line.
+#[derive(Debug, Clone)]
+pub(super) struct Padded<T> {
+    values: Vec<T>,
+    start: usize,
+    length: usize,
+}
+
+impl<T: Real> Padded<T> {
+    pub(super) fn zeros(length: usize) -> Self {
+        let spare = 64 / size_of::<T>();
+        let values = vec![T::ZERO; length + spare];
+        let start = values.as_ptr().align_offset(64).min(spare);
+        Self { values, start, length }
+    }
+
+    pub(super) fn as_slice(&self) -> &[T] {
+        &self.values[self.start..self.start + self.length]
+    }
+
+    pub(super) fn as_mut_slice(&mut self) -> &mut [T] {
+        &mut self.values[self.start..self.start + self.length]
+    }
+}
+
+impl<T: Real> Evidence<T> {
+    /// Derives the natural parameters for data of this form, measured in this frame.
+    pub fn new(params: &SlotParams<'_>, frame: &Frame<T>, form: &Form) -> Self {
+        let (slots, columns) = (params.slots(), frame.columns());
+        // Of one slot in one column: coefficients of x'², x' and 1.
+        let natural = |s: usize, d: usize| {
+            let scale = frame.scale(d);
+            let variance = params.variance[s * columns + d];
+            let precision = params.gate(d, s) * (scale * scale / variance);
+            let mean = frame.inward(d, params.mean[s * columns + d]);
+            let constant = -0.5 * (precision * mean * mean + params.gate(d, s) * variance.ln());
+            [-0.5 * precision, precision * mean, constant]
+        };
+        let mut base: Vec<f64> = params.log_prior.to_vec();
+        let coefficients = match form {
+            Form::Dense => {
+                let mut table = vec![T::ZERO; slots * 3 * columns];
+                for s in 0..slots {
+                    let row = &mut table[s * 3 * columns..(s + 1) * 3 * columns];
+                    for d in 0..columns {
+                        let [square, linear, constant] = natural(s, d);
+                        row[d] = T::of(square);
+                        row[columns + d] = T::of(linear);
+                        row[2 * columns + d] = T::of(constant);
+                        base[s] += constant;
+                    }
+                }
+                Coefficients::Dense(table)
+            }
+            Form::Unobserved { levels } if !levels.is_empty() => {
+                let stride = padded_slots(slots);
+                let mut table = Padded::zeros(columns * levels.len() * stride);
+                for (d, block) in table.as_mut_slice().chunks_mut(levels.len() * stride).enumerate() {
+                    let inward: Vec<f64> = levels.iter().map(|&l| frame.cell(d, T::of(l)).wide()).collect();
+                    for s in 0..slots {
+                        let [square, linear, constant] = natural(s, d);
+                        for (l, &x) in inward.iter().enumerate() {
+                            block[l * stride + s] = T::of((square * x + linear) * x + constant);
+                        }
+                    }
+                }
+                Coefficients::Levels { codes: level_codes(levels), levels: levels.len(), table }
+            }
+            Form::Unobserved { .. } | Form::Zero => {
+                let stride = padded_slots(slots);
+                let mut table = Padded::zeros(columns * 3 * stride);
+                for (d, block) in table.as_mut_slice().chunks_mut(3 * stride).enumerate() {
+                    for s in 0..slots {
+                        let [square, linear, constant] = natural(s, d);
+                        block[s] = T::of(square);
+                        block[stride + s] = T::of(linear);
+                        block[2 * stride + s] = T::of(constant);
+                        base[s] += constant;
+                    }
+                }
+                let absent = if *form == Form::Zero { Absent::Zero } else { Absent::Unobserved };
+                Coefficients::Entries { absent, table }
+            }
+        };
+        let narrow = |values: &[f64]| values.iter().map(|&v| T::of(v)).collect();
+        Self {
+            slots,
+            columns,
+            frame: frame.clone(),
+            prior: narrow(params.log_prior),
+            base: narrow(&base),
+            coefficients,
+        }
+    }
+
+    /// The frame that cells are measured in.
+    pub fn frame(&self) -> &Frame<T> {
+        &self.frame
+    }
+
+    /// Writes the evidence of a batch to `work.slots`, `[S, R]`, and keeps its features for
+    /// [`SlotStatistics::add`](super::SlotStatistics::add).
+    pub fn of(&self, batch: &Batch<'_, T>, work: &mut SlotWork<T>) {
+        work.slots.resize(self.slots * batch.rows, T::ZERO);
+        match (&self.coefficients, batch.block) {
+            (Coefficients::Dense(table), Block::Dense { values, complete }) => {
+                self.features(values, complete, batch, work);
+                let start = if work.width == 3 { &self.prior } else { &self.base };
+                for (slot, &b) in work.slots.chunks_exact_mut(batch.rows).zip(start) {
+                    slot.fill(b);
+                }
+                let used = work.width * self.columns;
+                let natural = Matrix::new(table, self.slots, 3 * self.columns).first_columns(used);
+                let features = Matrix::new(&work.features, batch.rows, used);
+                product_nt(&mut work.slots, natural, features, true);
+            }
+            (Coefficients::Levels { codes, levels, table }, Block::Sparse { starts, indices, values, .. }) => {
+                let stride = padded_slots(self.slots);
+                let table = table.as_slice();
+                self.by_row(batch, starts, &self.prior, work, |at, sums| {
+                    let level = level_of(codes, values[at]);
+                    let entry = (indices[at] as usize * levels + level) * stride;
+                    for (sum, &e) in sums.iter_mut().zip(&table[entry..entry + stride]) {
+                        *sum += e;
+                    }
+                });
+            }
+            (Coefficients::Entries { absent, table }, Block::Sparse { starts, indices, values, .. }) => {
+                let stride = padded_slots(self.slots);
+                let table = table.as_slice();
+                let (start, one) = match absent {
+                    Absent::Unobserved => (&self.prior, T::ONE),
+                    Absent::Zero => (&self.base, T::ZERO),
+                };
+                self.by_row(batch, starts, start, work, |at, sums| {
+                    let column = indices[at] as usize;
+                    let x = self.frame.cell(column, values[at]);
+                    let entry = &table[column * 3 * stride..(column + 1) * 3 * stride];
+                    let (square, rest) = entry.split_at(stride);
+                    let (linear, constant) = rest.split_at(stride);
+                    for (((sum, &a), &b), &c) in sums.iter_mut().zip(square).zip(linear).zip(constant) {
+                        *sum += (a * x + b) * x + one * c;
+                    }
+                });
+            }
+            _ => unreachable!("evidence is derived for the form of the data that it looks at"),
+        }
+    }
+
+    /// Adds up a sparse batch row by row, then turns it slot by slot.
+    fn by_row(
+        &self,
+        batch: &Batch<'_, T>,
+        starts: &[usize],
+        start: &[T],
+        work: &mut SlotWork<T>,
+        add: impl Fn(usize, &mut [T]),
+    ) {
+        let stride = padded_slots(self.slots);
+        let zeros = self.is_zero();
+        work.by_row.resize(batch.rows * stride, T::ZERO);
+        work.observed = 0.0;
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for row in 0..batch.rows {
+                    let sums = &mut work.by_row[row * stride..(row + 1) * stride];
+                    sums[..self.slots].copy_from_slice(start);
+                    sums[self.slots..].fill(T::ZERO);
+                    let range = starts[row] - starts[0]..starts[row + 1] - starts[0];
+                    let cells = if zeros { self.columns } else { range.len() };
+                    work.observed += batch.weight(row) * cells as f64;
+                    for at in range {
+                        add(at, sums);
+                    }
+                }
+            },
+        );
+        for row in 0..batch.rows {
+            for s in 0..self.slots {
+                work.slots[s * batch.rows + row] = work.by_row[row * stride + s];
+            }
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        matches!(self.coefficients, Coefficients::Entries { absent: Absent::Zero, .. })
+    }
+
+    /// Features of a dense batch: x², x and, if a cell is missing anywhere, whether it is there.
+    fn features(&self, values: &[T], complete: bool, batch: &Batch<'_, T>, work: &mut SlotWork<T>) {
+        let columns = self.columns;
+        work.width = if complete { 2 } else { 3 };
+        let width = work.width * columns;
+        work.features.resize(batch.rows * width, T::ZERO);
+        let (centre, inverse) = (&self.frame.centre[..columns], &self.frame.inverse[..columns]);
+        let features = &mut work.features[..batch.rows * width];
+        let observed = pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                if complete {
+                    for (row, out) in values.chunks_exact(columns).zip(features.chunks_exact_mut(width)) {
+                        let (square, linear) = out.split_at_mut(columns);
+                        for d in 0..columns {
+                            let x = (row[d] - centre[d]) * inverse[d];
+                            linear[d] = x;
+                            square[d] = x * x;
+                        }
+                    }
+                    let weight: f64 = batch.weights.map_or(batch.rows as f64, |w| w.iter().sum());
+                    return weight * columns as f64;
+                }
+                let mut observed = 0.0;
+                for (r, (row, out)) in
+                    values.chunks_exact(columns).zip(features.chunks_exact_mut(width)).enumerate()
+                {
+                    let (square, rest) = out.split_at_mut(columns);
+                    let (linear, there) = rest.split_at_mut(columns);
+                    for d in 0..columns {
+                        let x = (row[d] - centre[d]) * inverse[d];
+                        let missing = x.is_missing();
+                        let x = if missing { T::ZERO } else { x };
+                        linear[d] = x;
+                        square[d] = x * x;
+                        there[d] = if missing { T::ZERO } else { T::ONE };
+                    }
+                    let count: T = there.iter().copied().sum();
+                    observed += batch.weight(r) * count.wide();
+                }
+                observed
+            },
+        );
+        work.observed = observed;
+    }
+}

@@ -1,0 +1,411 @@
+//! k-means within groups of columns, all groups at once.
+//!
+//! Each row belongs, in each group `k`, to the state whose mean is nearest over the observed
+//! columns of the group (Lloyd); a mean is the mean of the rows that belong to it. With one group
+//! of all columns this is plain k-means; with a parts model's groups it gives every part its
+//! first states in the same few matrix products.
+//!
+//! Distances are taken in units of `unit` per column. As an objective that is comparable with
+//! densities, the bound is that of equally likely spherical Gaussians whose common variance σ² is
+//! re-estimated from the distortion: `-(N/2)(log 2πσ² + 1) - C K log J`, N the number of observed
+//! cells and C of rows. It rises exactly when the distortion falls.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ColumnMoments, Evidence, Form, Frame, SlotParams, SlotStatistics, SlotWork};
+use crate::{
+    Batch, Context, Dense, Error, Learner, Pass, Random, Real, Result, Source, Start, Statistics, Table,
+    sample_rows,
+};
+use rand::RngExt;
+
+/// Rows that starts are picked from.
+const START_ROWS: usize = 4096;
+/// A state is empty when fewer rows than this belong to it.
+const EMPTY: f64 = 1e-9;
+/// How often an empty state may be given a new start.
+const MOST_RESEEDS: u32 = 8;
+
+/// Learns k-means states within groups of columns.
+#[derive(Debug, Clone)]
+pub struct Lloyd<T> {
+    /// Number of groups, K.
+    pub groups: usize,
+    /// Number of states in each, J.
+    pub states: usize,
+    /// 1 where a column belongs to a group, `[D, K]`; nothing means one group of all columns.
+    pub gate: Option<Vec<f64>>,
+    /// Squared unit of distance in each column.
+    pub unit: Vec<f64>,
+    /// `Σ_d n_d log unit_d`, n_d the weight of the rows that observe column d.
+    pub log_units: f64,
+    /// Where cells are measured.
+    pub frame: Frame<T>,
+    /// How cells are stored.
+    pub form: Form,
+}
+
+/// The states so far.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LloydState {
+    /// Mean of each state, `[K, J, D]`.
+    pub mean: Vec<f64>,
+    /// Weight of the rows that belong to each state, `[K, J]`.
+    pub usage: Vec<f64>,
+    /// Mean squared distance of a cell from its mean, in units.
+    pub distortion: f64,
+    reseeds: u32,
+}
+
+/// What rows tell: moments of the states, distortion, and rows far from every mean.
+#[derive(Debug)]
+pub struct LloydStatistics<T> {
+    slots: SlotStatistics<T>,
+    rows: f64,
+    observed: f64,
+    /// Evidence of the nearest means, all rows and groups together.
+    nearest: f64,
+    /// Farthest rows of each group: distance, row number, cells.
+    far: Vec<Vec<(f64, usize, Vec<f64>)>>,
+    keep: usize,
+}
+
+impl<T: Real> LloydStatistics<T> {
+    fn keep_far(&mut self, group: usize, distance: f64, row: usize, cells: impl FnOnce() -> Vec<f64>) {
+        let far = &mut self.far[group];
+        let place = far.partition_point(|f| f.0 > distance || (f.0 == distance && f.1 < row));
+        if place < self.keep {
+            far.insert(place, (distance, row, cells()));
+            far.truncate(self.keep);
+        }
+    }
+}
+
+impl<T: Real> Statistics for LloydStatistics<T> {
+    fn merge(&mut self, other: &Self) {
+        self.slots.merge(&other.slots);
+        self.rows += other.rows;
+        self.observed += other.observed;
+        self.nearest += other.nearest;
+        for (group, far) in other.far.iter().enumerate() {
+            for (distance, row, cells) in far {
+                self.keep_far(group, *distance, *row, || cells.clone());
+            }
+        }
+    }
+
+    fn reset(&mut self) {
+        self.slots.reset();
+        (self.rows, self.observed, self.nearest) = (0.0, 0.0, 0.0);
+        self.far.iter_mut().for_each(Vec::clear);
+    }
+
+    fn finish(&mut self) {
+        self.slots.finish();
+    }
+
+    fn bytes(&self) -> usize {
+        self.slots.bytes()
+    }
+}
+
+impl<T: Real> Lloyd<T> {
+    /// Plain k-means over all columns, in the data's own units.
+    pub fn plain(states: usize, moments: &ColumnMoments, form: Form) -> Self {
+        let variance = moments.reference_variance();
+        // One unit for all columns: their mean variance, so that numbers stay near 1.
+        let unit = variance.iter().sum::<f64>() / variance.len().max(1) as f64;
+        Self::new(1, states, None, vec![unit; variance.len()], moments, form)
+    }
+
+    /// k-means within groups of columns, each column in exactly one, in these squared units.
+    pub fn new(
+        groups: usize,
+        states: usize,
+        gate: Option<Vec<f64>>,
+        unit: Vec<f64>,
+        moments: &ColumnMoments,
+        form: Form,
+    ) -> Self {
+        let frame = Frame::of(moments, &form);
+        let log_units = moments.weight.iter().zip(&unit).map(|(n, u)| n * u.ln()).sum();
+        Self { groups, states, gate, unit, log_units, frame, form }
+    }
+
+    fn gate(&self, column: usize, group: usize) -> f64 {
+        self.gate.as_ref().map_or(1.0, |g| g[column * self.groups + group])
+    }
+
+    fn columns(&self) -> usize {
+        self.frame.columns()
+    }
+
+    /// k-means++ within one group: each start is a row drawn with probability proportional to
+    /// its squared distance from the starts so far.
+    fn spread_starts(&self, rows: &Dense<f64>, weights: &[f64], group: usize, random: &mut Random) -> Vec<f64> {
+        let columns = self.columns();
+        let in_group: Vec<usize> = (0..columns).filter(|&d| self.gate(d, group) > 0.0).collect();
+        let mut mean = Vec::with_capacity(self.states * columns);
+        let mut nearest = vec![f64::INFINITY; rows.rows()];
+        for state in 0..self.states {
+            let chance: Vec<f64> = if state == 0 {
+                weights.to_vec()
+            } else {
+                nearest.iter().zip(weights).map(|(d, w)| d * w).collect()
+            };
+            // Fewer distinct rows than states: any row will do, the state stays empty or shares.
+            let row = draw(&chance, random).or_else(|| draw(weights, random)).unwrap_or(0);
+            let start: Vec<f64> = rows
+                .row(row)
+                .iter()
+                .enumerate()
+                .map(|(d, &x)| if x.is_nan() { self.frame.outward(d, 0.0) } else { x })
+                .collect();
+            for (r, near) in nearest.iter_mut().enumerate() {
+                let cells = rows.row(r);
+                let mut distance = 0.0;
+                for &d in &in_group {
+                    let apart = cells[d] - start[d];
+                    if !apart.is_nan() {
+                        distance += apart * apart / self.unit[d];
+                    }
+                }
+                *near = near.min(distance);
+            }
+            mean.extend_from_slice(&start);
+        }
+        mean
+    }
+}
+
+/// An index drawn with probability proportional to these weights; none if all are 0.
+fn draw(weights: &[f64], random: &mut Random) -> Option<usize> {
+    let total: f64 = weights.iter().sum();
+    if !(total > 0.0) {
+        return None;
+    }
+    let mut left = random.random::<f64>() * total;
+    for (index, &weight) in weights.iter().enumerate() {
+        left -= weight;
+        if left < 0.0 {
+            return Some(index);
+        }
+    }
+    weights.iter().rposition(|&w| w > 0.0)
+}
+
+/// A table's rows in full.
+fn in_full<T: Real>(table: &Table<T>) -> Result<Dense<f64>> {
+    let (rows, columns) = (table.rows(), table.columns());
+    let mut values = vec![0.0; rows * columns];
+    let mut row_values = vec![T::ZERO; columns];
+    let mut lane = table.lane(0..table.batches())?;
+    while let Some(batch) = lane.next_batch()? {
+        for row in 0..batch.rows {
+            batch.dense_row(row, &mut row_values);
+            let at = (batch.first_row + row) * columns;
+            for (out, v) in values[at..at + columns].iter_mut().zip(&row_values) {
+                *out = v.wide();
+            }
+        }
+    }
+    Dense::new(rows, columns, values)
+}
+
+/// The evidence of a [`Lloyd`] learner's means.
+pub struct Prepared<T> {
+    evidence: Evidence<T>,
+    keep_far: bool,
+}
+
+impl<T: Real> Learner<T> for Lloyd<T> {
+    type State = LloydState;
+    type Prepared = Prepared<T>;
+    type Statistics = LloydStatistics<T>;
+    type Workspace = SlotWork<T>;
+
+    fn describe(&self) -> String {
+        format!("lloyd {} {} {:?} {:?}", self.groups, self.states, self.gate, self.unit)
+    }
+
+    fn start(&self, source: &dyn Source<T>, restart: usize, context: &Context) -> Result<Start<LloydState>> {
+        // Dense copies of the rows to start from must fit in memory however wide they are.
+        let most = START_ROWS.min((1 << 26) / self.columns().max(1)).max(4 * self.states);
+        let sample = sample_rows(source, most, "lloyd", context)?;
+        if sample.rows() == 0 {
+            return Err(Error::option("weights", "every row has weight 0: there is nothing to learn from"));
+        }
+        let rows = in_full(&sample)?;
+        let ones;
+        let weights = match &sample.about().weights {
+            Some(weights) => weights,
+            None => {
+                ones = vec![1.0; rows.rows()];
+                &ones
+            }
+        };
+        let mut mean = Vec::new();
+        for group in 0..self.groups {
+            let mut random = context.random("spread starts", [restart as u64, group as u64]);
+            mean.extend(self.spread_starts(&rows, weights, group, &mut random));
+        }
+        let usage = vec![1.0; self.groups * self.states];
+        let state = LloydState { mean, usage, distortion: 1.0, reseeds: 0 };
+        Ok(Start { state, how: "spread".to_owned() })
+    }
+
+    fn settles(&self, _restart: usize) -> usize {
+        0
+    }
+
+    fn prepare(&self, state: &LloydState, _pass: Pass) -> Prepared<T> {
+        let columns = self.columns();
+        let slots = self.groups * self.states;
+        let variance: Vec<f64> = (0..slots * columns).map(|i| self.unit[i % columns]).collect();
+        let params = SlotParams {
+            parts: self.groups,
+            states: self.states,
+            gate: self.gate.as_deref(),
+            mean: &state.mean,
+            variance: &variance,
+            log_prior: &vec![0.0; slots],
+        };
+        let keep_far = state.reseeds < MOST_RESEEDS && state.usage.iter().any(|&u| u < EMPTY);
+        Prepared { evidence: Evidence::new(&params, &self.frame, &self.form), keep_far }
+    }
+
+    fn statistics(&self) -> LloydStatistics<T> {
+        LloydStatistics {
+            slots: SlotStatistics::new(self.groups * self.states, self.columns(), &self.form),
+            rows: 0.0,
+            observed: 0.0,
+            nearest: 0.0,
+            far: vec![Vec::new(); self.groups],
+            keep: self.states,
+        }
+    }
+
+    fn workspace(&self) -> SlotWork<T> {
+        SlotWork::default()
+    }
+
+    fn look(
+        &self,
+        prepared: &Prepared<T>,
+        batch: &Batch<'_, T>,
+        work: &mut SlotWork<T>,
+        statistics: &mut LloydStatistics<T>,
+    ) {
+        prepared.evidence.of(batch, work);
+        let rows = batch.rows;
+        work.norms.resize(rows, T::ZERO);
+        for group in 0..self.groups {
+            let part = &mut work.slots[group * self.states * rows..(group + 1) * self.states * rows];
+            largest(part, &mut work.norms);
+            for row in 0..rows {
+                let (weight, nearest) = (batch.weight(row), work.norms[row].wide());
+                statistics.nearest += weight * nearest;
+                if prepared.keep_far && weight > 0.0 {
+                    statistics.keep_far(group, -nearest, batch.first_row + row, || {
+                        let mut cells = vec![T::ZERO; batch.columns];
+                        batch.dense_row(row, &mut cells);
+                        cells.iter().map(|v| v.wide()).collect()
+                    });
+                }
+            }
+            assign(part, &mut work.norms, batch);
+        }
+        statistics.observed += work.observed;
+        statistics.rows += batch.weights.map_or(rows as f64, |w| w.iter().sum());
+        statistics.slots.add(batch, prepared.evidence.frame(), work);
+    }
+
+    fn bound(&self, statistics: &LloydStatistics<T>) -> f64 {
+        let cells = statistics.observed;
+        let sigma = self.distortion(statistics).max(1e-12);
+        // In the data's units: every cell's density is divided by the square root of its unit.
+        -0.5 * cells * ((2.0 * std::f64::consts::PI * sigma).ln() + 1.0)
+            - 0.5 * self.log_units
+            - statistics.rows * self.groups as f64 * (self.states as f64).ln()
+    }
+
+    fn relearn(&self, state: &mut LloydState, statistics: &LloydStatistics<T>, _pass: Pass) -> Vec<String> {
+        let columns = self.columns();
+        let moments = statistics.slots.moments(&self.frame);
+        for (i, mean) in state.mean.iter_mut().enumerate() {
+            if moments.count[i] > EMPTY {
+                *mean = self.frame.outward(i % columns, moments.first[i] / moments.count[i]);
+            }
+        }
+        state.usage.copy_from_slice(&statistics.slots.total);
+        state.distortion = self.distortion(statistics);
+        let mut notes = Vec::new();
+        for group in 0..self.groups {
+            let mut far = statistics.far[group].iter();
+            for slot in group * self.states..(group + 1) * self.states {
+                if state.usage[slot] < EMPTY
+                    && let Some((_, row, cells)) = far.next()
+                {
+                    for (d, &x) in cells.iter().enumerate() {
+                        if !x.is_nan() {
+                            state.mean[slot * columns + d] = x;
+                        }
+                    }
+                    notes.push(format!("empty state {} seeded from row {row}", slot % self.states));
+                }
+            }
+        }
+        state.reseeds += u32::from(!notes.is_empty());
+        notes
+    }
+}
+
+impl<T: Real> Lloyd<T> {
+    /// Mean squared distance of a cell from its mean, in units.
+    fn distortion(&self, statistics: &LloydStatistics<T>) -> f64 {
+        let squares = -2.0 * statistics.nearest - self.log_units;
+        squares.max(0.0) / statistics.observed.max(1.0)
+    }
+}
+
+/// The largest evidence of each row, `[J, R]` to `[R]`.
+fn largest<T: Real>(part: &[T], out: &mut [T]) {
+    let rows = out.len();
+    pulp::Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            out.copy_from_slice(&part[..rows]);
+            for slot in part[rows..].chunks_exact(rows) {
+                for (m, &v) in out.iter_mut().zip(slot) {
+                    *m = if v > *m { v } else { *m };
+                }
+            }
+        },
+    );
+}
+
+/// Turns evidence into the rows' weights at the first state that has the largest, 0 elsewhere.
+/// `largest` is used up.
+fn assign<T: Real>(part: &mut [T], largest: &mut [T], batch: &Batch<'_, T>) {
+    let rows = largest.len();
+    pulp::Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            for slot in part.chunks_exact_mut(rows) {
+                for (v, m) in slot.iter_mut().zip(&mut *largest) {
+                    let here = *v == *m;
+                    *v = if here { T::ONE } else { T::ZERO };
+                    // Nothing equals NaN: the row is taken.
+                    *m = if here { T::MISSING } else { *m };
+                }
+            }
+        },
+    );
+    if let Some(weights) = batch.weights {
+        for slot in part.chunks_exact_mut(rows) {
+            for (v, &w) in slot.iter_mut().zip(weights) {
+                *v *= T::of(w);
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Gaussian slots: the one kernel under every model whose states have a mean and a variance in
+//! each column.
+//!
+//! A *slot* is a part's state, a mixture's component or a quantiser's vector: `S` of them over
+//! `D` columns, numbered part by part (`s = k J + j`). Looking at a batch asks two things of
+//! them, and both are matrix products over the same features of the data:
+//!
+//! - the **evidence** of every row for every slot, with gate `g`, over observed columns only,
+//!   `E[s,r] = log b_s - Σ_d g_ds ε_rds`, `ε = ½ log σ² + (x-μ)²/(2σ²)`, which is
+//!   `Θ φ(X)ᵀ` with features `φ(x) = (x², x, 1)` of an observed cell (zeros of a missing one)
+//!   and natural parameters `Θ = (-g/2σ², gμ/σ², -g(μ²/2σ² + ½ log σ²))`;
+//! - the **moments** of the rows that each slot is responsible for, `M φ(X)`: how many, their
+//!   sum and their sum of squares in every column.
+//!
+//! Inside, cells are measured in a [`Frame`]: shifted and scaled column by column, so that an
+//! offset of a million or a unit of 1e-30 costs no precision. Sums are kept in `f64`.
+//! Responsibilities stand slot after slot (`[S, R]`), so that everything done to them is a plain
+//! loop over rows that the compiler can vectorise. Sparse batches visit stored entries only.
+
+mod columns;
+mod evidence;
+mod lloyd;
+mod statistics;
+
+pub use columns::{ColumnMoments, Frame};
+pub use evidence::{Evidence, SlotParams, SlotWork};
+pub use lloyd::{Lloyd, LloydState};
+pub use statistics::{SlotMoments, SlotStatistics};
+
+use crate::{Absent, Batch, Block, Context, Real, Result, Source, Statistics, gather};
+
+/// How the cells of a source are stored, as far as the kernel cares.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Form {
+    /// Every cell has a place.
+    Dense,
+    /// Unstored cells are unobserved. If the stored ones take few values (ratings), `levels`
+    /// lists them and tables by level make looking twice as fast.
+    Unobserved {
+        /// The distinct values, rising; empty if there are too many.
+        levels: Vec<f64>,
+    },
+    /// Unstored cells are zero.
+    Zero,
+}
+
+/// Most distinct values for which tables by level pay.
+const MOST_LEVELS: usize = 12;
+/// Levels are looked up by their double, which must be below this.
+const LEVEL_CODES: usize = 64;
+
+impl Form {
+    /// The form of a source; looks at its values once if it is sparse.
+    pub fn of<T: Real>(source: &dyn Source<T>, context: &Context) -> Result<Self> {
+        Ok(match source.absent() {
+            None => Self::Dense,
+            Some(Absent::Zero) => Self::Zero,
+            Some(Absent::Unobserved) => {
+                let found = gather(source, context, Levels::default, |batch, levels: &mut Levels| {
+                    levels.look(batch);
+                })?;
+                let levels = if found.too_many { Vec::new() } else { found.values };
+                Self::Unobserved { levels }
+            }
+        })
+    }
+
+    /// The form of a batch whose source is not at hand.
+    pub fn of_batch<T: Real>(batch: &Batch<'_, T>) -> Self {
+        match batch.block {
+            Block::Dense { .. } => Self::Dense,
+            Block::Sparse { absent: Absent::Unobserved, .. } => Self::Unobserved { levels: Vec::new() },
+            Block::Sparse { absent: Absent::Zero, .. } => Self::Zero,
+        }
+    }
+}
+
+/// The distinct values of a sparse source, as long as they are few and simple.
+#[derive(Default)]
+struct Levels {
+    values: Vec<f64>,
+    too_many: bool,
+}
+
+impl Levels {
+    fn look<T: Real>(&mut self, batch: &Batch<'_, T>) {
+        let Block::Sparse { values, .. } = batch.block else {
+            self.too_many = true;
+            return;
+        };
+        for value in values {
+            if self.too_many {
+                return;
+            }
+            self.add(value.wide());
+        }
+    }
+
+    fn add(&mut self, value: f64) {
+        if let Err(place) = self.values.binary_search_by(|v| v.total_cmp(&value)) {
+            let simple = value >= 0.0 && value * 2.0 < LEVEL_CODES as f64 && (value * 2.0).fract() == 0.0;
+            self.too_many |= !simple || self.values.len() == MOST_LEVELS;
+            self.values.insert(place, value);
+        }
+    }
+}
+
+impl Statistics for Levels {
+    fn merge(&mut self, other: &Self) {
+        self.too_many |= other.too_many;
+        for &value in &other.values {
+            if !self.too_many {
+                self.add(value);
+            }
+        }
+    }
+
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// Which level a value is, by its double.
+fn level_codes(levels: &[f64]) -> [u8; LEVEL_CODES] {
+    let mut codes = [0; LEVEL_CODES];
+    for (index, level) in levels.iter().enumerate() {
+        codes[((level * 2.0) as usize).min(LEVEL_CODES - 1)] = index as u8;
+    }
+    codes
+}
+
+/// The level of a value that is one of the levels.
+#[inline(always)]
+fn level_of<T: Real>(codes: &[u8; LEVEL_CODES], value: T) -> usize {
+    codes[((value.wide() * 2.0) as usize).min(LEVEL_CODES - 1)] as usize
+}
+
+/// Turns evidence `[K, J, R]` into responsibilities within each part, in place, times the rows'
+/// weights; writes the log of each part's normaliser to `norms [K, R]` (unweighted).
+pub fn responsibilities<T: Real>(
+    evidence: &mut [T],
+    norms: &mut [T],
+    states: usize,
+    rows: usize,
+    weights: Option<&[f64]>,
+) {
+    let weights: Option<Vec<T>> = weights.map(|w| w.iter().map(|&w| T::of(w)).collect());
+    pulp::Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            for (part, norm) in evidence.chunks_exact_mut(states * rows).zip(norms.chunks_exact_mut(rows)) {
+                norm.copy_from_slice(&part[..rows]);
+                for slot in part[rows..].chunks_exact(rows) {
+                    for (m, &v) in norm.iter_mut().zip(slot) {
+                        *m = if v > *m { v } else { *m };
+                    }
+                }
+                for slot in part.chunks_exact_mut(rows) {
+                    for (v, &m) in slot.iter_mut().zip(&*norm) {
+                        *v -= m;
+                    }
+                }
+            }
+        },
+    );
+    crate::math::exp_in_place(evidence);
+    pulp::Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            let mut sum = vec![T::ZERO; rows];
+            for (part, norm) in evidence.chunks_exact_mut(states * rows).zip(norms.chunks_exact_mut(rows)) {
+                sum.fill(T::ZERO);
+                for slot in part.chunks_exact(rows) {
+                    for (s, &v) in sum.iter_mut().zip(slot) {
+                        *s += v;
+                    }
+                }
+                for (n, s) in norm.iter_mut().zip(&mut sum) {
+                    *n += T::of(s.wide().ln());
+                    *s = T::ONE / *s;
+                }
+                if let Some(weights) = &weights {
+                    for (s, &w) in sum.iter_mut().zip(weights) {
+                        *s *= w;
+                    }
+                }
+                for slot in part.chunks_exact_mut(rows) {
+                    for (v, &s) in slot.iter_mut().zip(&sum) {
+                        *v *= s;
+                    }
+                }
+            }
+        },
+    );
+}

@@ -1,0 +1,272 @@
+//! The passes of MCVQ: see the [module](super) for the derivation.
+
+use mereo_core::math::HALF_LOG_TWO_PI;
+use mereo_core::slots::{
+    Evidence, Form, Frame, SlotMoments, SlotParams, SlotStatistics, SlotWork, responsibilities,
+};
+use mereo_core::{Batch, Context, Learner, Pass, Real, Result, Schedule, Source, Start, Statistics};
+use serde::{Deserialize, Serialize};
+
+use crate::Gate;
+use crate::gate::move_gate;
+
+/// A state is empty when its prior is below this share of an equal one.
+const EMPTY: f64 = 1e-3;
+/// How many passes of a restart may seed empty states anew.
+const MOST_RESEEDS: u32 = 8;
+
+/// Parameters that the passes move.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct State {
+    /// `[D, K]`; also its own prior.
+    pub(crate) gate: Vec<f64>,
+    /// `[K, J]`.
+    pub(crate) state_prior: Vec<f64>,
+    /// `[K, J, D]`.
+    pub(crate) mean: Vec<f64>,
+    /// `[K, J, D]`.
+    pub(crate) variance: Vec<f64>,
+    /// How often empty states were seeded anew.
+    pub(crate) reseeds: u32,
+}
+
+/// Makes the first state of a restart.
+pub(crate) type Starter<'a, T> =
+    dyn Fn(&dyn Source<T>, usize, &Context) -> Result<Start<State>> + Sync + 'a;
+
+/// Learns MCVQ by tied-gate variational EM.
+pub(crate) struct McvqLearner<'a, T> {
+    pub(crate) parts: usize,
+    pub(crate) states: usize,
+    pub(crate) gate: Gate,
+    /// Variance floor as a fraction of `reference`.
+    pub(crate) floor: Schedule,
+    /// What floors are relative to, column by column.
+    pub(crate) reference: Vec<f64>,
+    /// Weight of all rows, and of those that observe each column.
+    pub(crate) rows: f64,
+    pub(crate) observed: Vec<f64>,
+    pub(crate) frame: Frame<T>,
+    pub(crate) form: Form,
+    /// Whether empty states are seeded anew.
+    pub(crate) reseed: bool,
+    pub(crate) start: &'a Starter<'a, T>,
+    /// What the user chose, for checkpoints.
+    pub(crate) description: String,
+}
+
+/// What rows tell.
+pub(crate) struct McvqStatistics<T> {
+    slots: SlotStatistics<T>,
+    bound: f64,
+    /// For each part the rows it explains worst, if there are empty states: log normaliser, row
+    /// number, cells.
+    worst: Vec<Vec<(f64, usize, Vec<f64>)>>,
+    keep: usize,
+}
+
+impl<T: Real> McvqStatistics<T> {
+    fn keep_worst(&mut self, part: usize, norm: f64, row: usize, cells: impl FnOnce() -> Vec<f64>) {
+        let worst = &mut self.worst[part];
+        let place = worst.partition_point(|w| w.0 < norm || (w.0 == norm && w.1 < row));
+        if place < self.keep {
+            worst.insert(place, (norm, row, cells()));
+            worst.truncate(self.keep);
+        }
+    }
+}
+
+impl<T: Real> Statistics for McvqStatistics<T> {
+    fn merge(&mut self, other: &Self) {
+        self.slots.merge(&other.slots);
+        self.bound += other.bound;
+        for (part, worst) in other.worst.iter().enumerate() {
+            for (norm, row, cells) in worst {
+                self.keep_worst(part, *norm, *row, || cells.clone());
+            }
+        }
+    }
+
+    fn reset(&mut self) {
+        self.slots.reset();
+        self.bound = 0.0;
+        self.worst.iter_mut().for_each(Vec::clear);
+    }
+
+    fn finish(&mut self) {
+        self.slots.finish();
+    }
+
+    fn bytes(&self) -> usize {
+        self.slots.bytes()
+    }
+}
+
+/// What looking needs, once a pass.
+pub(crate) struct Prepared<T> {
+    evidence: Evidence<T>,
+    keep_worst: bool,
+}
+
+impl<T: Real> McvqLearner<'_, T> {
+    fn columns(&self) -> usize {
+        self.frame.columns()
+    }
+
+    fn has_empty_state(&self, state: &State) -> bool {
+        self.reseed
+            && state.reseeds < MOST_RESEEDS
+            && state.state_prior.iter().any(|&b| b * (self.states as f64) < EMPTY)
+    }
+
+    /// `G_dk = Σ_j Σ_c m ε` at the new means and variances, from moments alone.
+    fn expected_errors(&self, state: &State, moments: &SlotMoments) -> Vec<f64> {
+        let columns = self.columns();
+        let mut errors = vec![0.0; columns * self.parts];
+        for part in 0..self.parts {
+            for slot in part * self.states..(part + 1) * self.states {
+                for d in 0..columns {
+                    let i = slot * columns + d;
+                    let scale = self.frame.scale(d);
+                    let mean = self.frame.inward(d, state.mean[i]);
+                    let squares =
+                        moments.second[i] - 2.0 * mean * moments.first[i] + mean * mean * moments.count[i];
+                    errors[d * self.parts + part] += 0.5
+                        * (moments.count[i] * state.variance[i].ln()
+                            + squares.max(0.0) * (scale * scale / state.variance[i]));
+                }
+            }
+        }
+        errors
+    }
+
+    /// Gives each empty state the look of a row that its part explains badly.
+    fn seed_empty_states(&self, state: &mut State, statistics: &McvqStatistics<T>, floor: &[f64]) -> Vec<String> {
+        let columns = self.columns();
+        let mut notes = Vec::new();
+        for part in 0..self.parts {
+            let mut worst = statistics.worst[part].iter();
+            let slots = part * self.states..(part + 1) * self.states;
+            for slot in slots.clone() {
+                if state.state_prior[slot] * (self.states as f64) >= EMPTY {
+                    continue;
+                }
+                let Some((_, row, cells)) = worst.next() else { break };
+                for (d, &x) in cells.iter().enumerate() {
+                    let i = slot * columns + d;
+                    if !x.is_nan() {
+                        state.mean[i] = x;
+                    }
+                    state.variance[i] = (0.25 * self.reference[d]).max(floor[d]);
+                }
+                state.state_prior[slot] = 1.0 / self.rows.max(1.0);
+                notes.push(format!("empty state {} of part {part} seeded from row {row}", slot % self.states));
+            }
+            let total: f64 = state.state_prior[slots.clone()].iter().sum();
+            state.state_prior[slots].iter_mut().for_each(|b| *b /= total);
+        }
+        state.reseeds += u32::from(!notes.is_empty());
+        notes
+    }
+}
+
+impl<T: Real> Learner<T> for McvqLearner<'_, T> {
+    type State = State;
+    type Prepared = Prepared<T>;
+    type Statistics = McvqStatistics<T>;
+    type Workspace = SlotWork<T>;
+
+    fn describe(&self) -> String {
+        self.description.clone()
+    }
+
+    fn start(&self, source: &dyn Source<T>, restart: usize, context: &Context) -> Result<Start<State>> {
+        (self.start)(source, restart, context)
+    }
+
+    fn settles(&self, _restart: usize) -> usize {
+        self.gate.settles().max(self.floor.settles())
+    }
+
+    fn prepare(&self, state: &State, _pass: Pass) -> Prepared<T> {
+        // A prior of 0 has no logarithm; this is as good as 0 in either number type.
+        let log_prior: Vec<f64> = state.state_prior.iter().map(|b| b.max(1e-300).ln()).collect();
+        let params = SlotParams {
+            parts: self.parts,
+            states: self.states,
+            gate: Some(&state.gate),
+            mean: &state.mean,
+            variance: &state.variance,
+            log_prior: &log_prior,
+        };
+        Prepared {
+            evidence: Evidence::new(&params, &self.frame, &self.form),
+            keep_worst: self.has_empty_state(state),
+        }
+    }
+
+    fn statistics(&self) -> McvqStatistics<T> {
+        McvqStatistics {
+            slots: SlotStatistics::new(self.parts * self.states, self.columns(), &self.form),
+            bound: 0.0,
+            worst: vec![Vec::new(); self.parts],
+            keep: self.states,
+        }
+    }
+
+    fn workspace(&self) -> SlotWork<T> {
+        SlotWork::default()
+    }
+
+    fn look(
+        &self,
+        prepared: &Prepared<T>,
+        batch: &Batch<'_, T>,
+        work: &mut SlotWork<T>,
+        statistics: &mut McvqStatistics<T>,
+    ) {
+        let rows = batch.rows;
+        prepared.evidence.of(batch, work);
+        work.norms.resize(self.parts * rows, T::ZERO);
+        responsibilities(&mut work.slots, &mut work.norms, self.states, rows, batch.weights);
+        let mut bound = 0.0;
+        for part in work.norms.chunks_exact(rows) {
+            for (row, norm) in part.iter().enumerate() {
+                bound += batch.weight(row) * norm.wide();
+            }
+        }
+        statistics.bound += bound - HALF_LOG_TWO_PI * work.observed;
+        if prepared.keep_worst {
+            for (part, norms) in work.norms.chunks_exact(rows).enumerate() {
+                for (row, norm) in norms.iter().enumerate() {
+                    if batch.weight(row) > 0.0 {
+                        statistics.keep_worst(part, norm.wide(), batch.first_row + row, || {
+                            let mut cells = vec![T::ZERO; batch.columns];
+                            batch.dense_row(row, &mut cells);
+                            cells.iter().map(|v| v.wide()).collect()
+                        });
+                    }
+                }
+            }
+        }
+        statistics.slots.add(batch, prepared.evidence.frame(), work);
+    }
+
+    fn bound(&self, statistics: &McvqStatistics<T>) -> f64 {
+        statistics.bound
+    }
+
+    fn relearn(&self, state: &mut State, statistics: &McvqStatistics<T>, pass: Pass) -> Vec<String> {
+        let floor: Vec<f64> = self.reference.iter().map(|v| v * self.floor.at(pass.pass)).collect();
+        let seeding = self.has_empty_state(state);
+        for (b, total) in state.state_prior.iter_mut().zip(&statistics.slots.total) {
+            *b = total / self.rows;
+        }
+        let moments = statistics.slots.moments(&self.frame);
+        moments.relearn(&self.frame, &floor, &mut state.mean, &mut state.variance);
+        let errors = self.expected_errors(state, &moments);
+        let temperature = self.gate.temperature(pass.pass, self.rows);
+        move_gate(&mut state.gate, &errors, &self.observed, self.rows, temperature);
+        if seeding { self.seed_empty_states(state, statistics, &floor) } else { Vec::new() }
+    }
+}

@@ -1,0 +1,35 @@
+//! Multiple cause vector quantisation (Ross and Zemel).
+//!
+//! A row `x` of D columns is made by K parts. Each part k shows one of its J states, `s_k` with
+//! probability `b_kj`; each column is made by one part, k with probability `a_dk`, and is then
+//! Gaussian with that state's mean and variance in that column:
+//!
+//! `P(x, r, s) = Π_k b_{k s_k} Π_d a_{d r_d} N(x_d; μ_{r_d s_{r_d} d}, σ²_{r_d s_{r_d} d})`.
+//!
+//! Learning is variational EM with `q(r, s | x) = Π_d g_{d r_d} Π_k m_{k s_k}`, the gate `g` tied
+//! to be the same for all rows. With `ε = ½ log σ² + (x-μ)²/(2σ²)` the bound on `Σ_c log P(x^c)`,
+//! over observed cells only, is
+//!
+//! `F = Σ_c [ -Σ_d Σ_k g log(g/a) - Σ_kj m log(m/b) - Σ_dkj g m ε - (D_c/2) log 2π ]`.
+//!
+//! Setting derivatives to zero under the constraints that distributions add up to 1 gives
+//!
+//! - codes: `m_kj ∝ b_kj exp(-Σ_d g_dk ε_dkj)`; put back, row c's share of F is
+//!   `Σ_k log Σ_j b_kj exp(-Σ_d g_dk ε_dkj) - (D_c/2) log 2π - Σ_d KL(g_d ‖ a_d)`;
+//! - `b_kj`: the mean of `m_kj` over rows;
+//! - `μ, σ²`: mean and variance of the rows that observe d, each counting `m_kj` times (the gate
+//!   cancels, as it does not depend on the row);
+//! - the gate: see [`crate::gate`].
+//!
+//! One pass does them in this order; each raises F, so F never falls at a fixed variance floor.
+
+mod fit;
+mod learner;
+mod model;
+mod params;
+#[cfg(test)]
+mod tests;
+
+pub use fit::fit;
+pub use model::Mcvq;
+pub use params::McvqParams;

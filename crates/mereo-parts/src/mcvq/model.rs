@@ -1,0 +1,301 @@
+//! What was learned, and what it can do.
+
+use std::path::Path;
+
+use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, product_tn};
+use mereo_core::slots::{Evidence, Form, Frame, SlotParams, SlotWork, responsibilities};
+use mereo_core::{
+    Batch, Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView, Random, Real, Reconstruct, Result,
+    Sample, Score, ScoreKind, Tensor,
+};
+use rand::RngExt;
+use rand_distr::{Distribution, StandardNormal};
+
+use super::learner::State;
+
+/// A learned MCVQ model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mcvq {
+    parts: usize,
+    states: usize,
+    columns: usize,
+    gate: Vec<f64>,
+    gate_prior: Vec<f64>,
+    state_prior: Vec<f64>,
+    mean: Vec<f64>,
+    variance: Vec<f64>,
+}
+
+impl Mcvq {
+    /// The kind of model, as model files say it.
+    pub const KIND: &'static str = "mcvq";
+
+    pub(crate) fn from_state(state: State, parts: usize, states: usize) -> Self {
+        let State { gate, state_prior, mean, variance, .. } = state;
+        let columns = gate.len() / parts;
+        Self { parts, states, columns, gate_prior: gate.clone(), gate, state_prior, mean, variance }
+    }
+
+    /// Number of columns, D.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// `[K, J, D]`: the variance of each state in each column.
+    pub fn variance(&self) -> &[f64] {
+        &self.variance
+    }
+
+    /// Takes a model out of a file: `gate`, `state_prior`, `mean`, `variance` and, if it differs
+    /// from the gate, `gate_prior`.
+    pub fn from_file(mut file: ModelFile, path: &Path) -> Result<Self> {
+        let bad = |problem: String| Error::model_file(path, problem);
+        let mean = file.take("mean", 3, path)?;
+        let [parts, states, columns] = mean.shape[..] else {
+            return Err(bad("`mean` must have the shape [K, J, D]".into()));
+        };
+        let mut take = |name: &str, shape: &[usize]| -> Result<Vec<f64>> {
+            let tensor = file.take(name, shape.len(), path)?;
+            if tensor.shape == shape {
+                return Ok(tensor.values);
+            }
+            Err(bad(format!("the tensor `{name}` has shape {:?}, expected {shape:?}", tensor.shape)))
+        };
+        let variance = take("variance", &[parts, states, columns])?;
+        if let Some(at) = variance.iter().position(|v| !(*v > 0.0)) {
+            return Err(bad(format!("`variance` holds {} at position {at}, expected more than 0", variance[at])));
+        }
+        let mut gate = take("gate", &[columns, parts])?;
+        let mut state_prior = take("state_prior", &[parts, states])?;
+        let mut gate_prior = match file.get("gate_prior") {
+            Some(_) => {
+                let tensor = file.take("gate_prior", 2, path)?;
+                if tensor.shape != [columns, parts] {
+                    return Err(bad(format!("the tensor `gate_prior` has shape {:?}, expected [{columns}, {parts}]", tensor.shape)));
+                }
+                tensor.values
+            }
+            None => gate.clone(),
+        };
+        for (name, rows, width) in [
+            ("gate", &mut gate, parts),
+            ("gate_prior", &mut gate_prior, parts),
+            ("state_prior", &mut state_prior, states),
+        ] {
+            for (index, row) in rows.chunks_mut(width).enumerate() {
+                let sum: f64 = row.iter().sum();
+                if row.iter().any(|p| *p < 0.0) || !((sum - 1.0).abs() < 1e-3) {
+                    return Err(bad(format!("row {index} of `{name}` is no distribution: it adds up to {sum}")));
+                }
+                row.iter_mut().for_each(|p| *p /= sum);
+            }
+        }
+        Ok(Self { parts, states, columns, gate, gate_prior, state_prior, mean: mean.values, variance })
+    }
+
+    /// The model as a file, to be given more to say about itself.
+    pub fn to_file(&self, manifest: Manifest) -> ModelFile {
+        let (k, j, d) = (self.parts, self.states, self.columns);
+        let mut file = ModelFile::new(manifest);
+        file.insert("gate", Tensor::new(vec![d, k], self.gate.clone()));
+        file.insert("gate_prior", Tensor::new(vec![d, k], self.gate_prior.clone()));
+        file.insert("state_prior", Tensor::new(vec![k, j], self.state_prior.clone()));
+        file.insert("mean", Tensor::new(vec![k, j, d], self.mean.clone()));
+        file.insert("variance", Tensor::new(vec![k, j, d], self.variance.clone()));
+        file
+    }
+
+    /// Mean and variance of each column under the model: a good frame to measure data in.
+    fn frame<T: Real>(&self, form: &Form) -> Frame<T> {
+        let (mut centre, mut variance) = (vec![0.0; self.columns], vec![0.0; self.columns]);
+        self.for_each_share(|i, d, share| centre[d] += share * self.mean[i]);
+        self.for_each_share(|i, d, share| {
+            variance[d] += share * (self.variance[i] + (self.mean[i] - centre[d]).powi(2));
+        });
+        if *form == Form::Zero {
+            centre.fill(0.0);
+        }
+        Frame::new(&centre, &variance)
+    }
+
+    /// Visits every entry of `[K, J, D]` with its column and how much it makes of that column.
+    fn for_each_share(&self, mut visit: impl FnMut(usize, usize, f64)) {
+        for (slot, &b) in self.state_prior.iter().enumerate() {
+            for d in 0..self.columns {
+                let share = b * self.gate[d * self.parts + slot / self.states];
+                visit(slot * self.columns + d, d, share);
+            }
+        }
+    }
+
+    /// Codes of a batch, `[K, J, R]`, and log normalisers of the parts, `[K, R]`.
+    fn look<T: Real>(&self, batch: &Batch<'_, T>) -> (SlotWork<T>, Frame<T>) {
+        let form = Form::of_batch(batch);
+        let frame = self.frame(&form);
+        let log_prior: Vec<f64> = self.state_prior.iter().map(|b| b.max(1e-300).ln()).collect();
+        let params = SlotParams {
+            parts: self.parts,
+            states: self.states,
+            gate: Some(&self.gate),
+            mean: &self.mean,
+            variance: &self.variance,
+            log_prior: &log_prior,
+        };
+        let mut work = SlotWork::default();
+        Evidence::new(&params, &frame, &form).of(batch, &mut work);
+        work.norms.resize(self.parts * batch.rows, T::ZERO);
+        responsibilities(&mut work.slots, &mut work.norms, self.states, batch.rows, None);
+        (work, frame)
+    }
+}
+
+impl<T: Real> Encode<T> for Mcvq {
+    fn code_width(&self) -> usize {
+        self.parts * self.states
+    }
+
+    fn encode_batch(&self, batch: &Batch<'_, T>, codes: &mut [T]) {
+        let (work, _) = self.look(batch);
+        for (row, code) in codes.chunks_exact_mut(self.parts * self.states).enumerate() {
+            for (slot, m) in code.iter_mut().enumerate() {
+                *m = work.slots[slot * batch.rows + row];
+            }
+        }
+    }
+}
+
+impl<T: Real> Reconstruct<T> for Mcvq {
+    /// `x̂_d = Σ_k g_dk Σ_j m_kj μ_kjd`.
+    fn reconstruct_batch(&self, batch: &Batch<'_, T>, out: &mut [T]) {
+        let (work, frame) = self.look(batch);
+        let (slots, columns) = (self.parts * self.states, self.columns);
+        let mut gated = vec![T::ZERO; slots * columns];
+        for (i, gated) in gated.iter_mut().enumerate() {
+            let (slot, d) = (i / columns, i % columns);
+            let gate = self.gate[d * self.parts + slot / self.states];
+            *gated = T::of(gate * frame.inward(d, self.mean[i]));
+        }
+        product_tn(
+            out,
+            Matrix::new(&work.slots, slots, batch.rows),
+            Matrix::new(&gated, slots, columns),
+            false,
+        );
+        for row in out.chunks_exact_mut(columns) {
+            for (d, x) in row.iter_mut().enumerate() {
+                *x = T::of(frame.outward(d, x.wide()));
+            }
+        }
+    }
+}
+
+impl<T: Real> Score<T> for Mcvq {
+    fn score_kind(&self) -> ScoreKind {
+        ScoreKind::Bound
+    }
+
+    fn score_batch(&self, batch: &Batch<'_, T>, out: &mut [f64]) {
+        let (work, _) = self.look(batch);
+        // What each observed column costs beside its error: ½ log 2π and KL(g_d ‖ a_d).
+        let cost: Vec<f64> = self
+            .gate
+            .chunks_exact(self.parts)
+            .zip(self.gate_prior.chunks_exact(self.parts))
+            .map(|(g, a)| {
+                let divergence: f64 = g
+                    .iter()
+                    .zip(a)
+                    .filter(|(g, _)| **g > 0.0)
+                    .map(|(g, a)| g * (g / a.max(1e-300)).ln())
+                    .sum();
+                HALF_LOG_TWO_PI + divergence
+            })
+            .collect();
+        for (row, out) in out.iter_mut().enumerate() {
+            *out = work.norms.chunks_exact(batch.rows).map(|part| part[row].wide()).sum();
+            batch.for_each_observed(row, |d, _| *out -= cost[d]);
+        }
+    }
+}
+
+impl Sample for Mcvq {
+    fn columns(&self) -> usize {
+        self.columns
+    }
+
+    fn sample_row(&self, random: &mut Random, noise: bool, row: &mut [f64]) {
+        let states: Vec<usize> = self
+            .state_prior
+            .chunks_exact(self.states)
+            .enumerate()
+            .map(|(part, prior)| part * self.states + draw(prior, random))
+            .collect();
+        for (d, x) in row.iter_mut().enumerate() {
+            let prior = &self.gate_prior[d * self.parts..(d + 1) * self.parts];
+            if noise {
+                let i = states[draw(prior, random)] * self.columns + d;
+                let normal: f64 = StandardNormal.sample(random);
+                *x = self.mean[i] + self.variance[i].sqrt() * normal;
+            } else {
+                *x = prior.iter().zip(&states).map(|(a, slot)| a * self.mean[slot * self.columns + d]).sum();
+            }
+        }
+    }
+}
+
+/// An index drawn from a distribution.
+fn draw(distribution: &[f64], random: &mut Random) -> usize {
+    let mut left: f64 = random.random();
+    for (index, p) in distribution.iter().enumerate() {
+        left -= p;
+        if left < 0.0 {
+            return index;
+        }
+    }
+    distribution.iter().rposition(|p| *p > 0.0).unwrap_or(0)
+}
+
+impl Parts for Mcvq {
+    fn parts(&self) -> PartsView<'_> {
+        PartsView {
+            columns: self.columns,
+            parts: self.parts,
+            states: self.states,
+            gate: &self.gate,
+            state_prior: &self.state_prior,
+            mean: &self.mean,
+        }
+    }
+}
+
+impl<T: Real> Explain<T> for Mcvq {
+    /// The part with the largest `a_dk N(x_d; μ, σ²)` at each part's most likely state.
+    fn responsible_parts_batch(&self, batch: &Batch<'_, T>, out: &mut [u32]) {
+        let (work, _) = self.look(batch);
+        let columns_part = self.parts().part_of_column();
+        for (row, out) in out.chunks_exact_mut(self.columns).enumerate() {
+            for (part, out) in columns_part.iter().zip(&mut *out) {
+                *out = *part as u32;
+            }
+            let chosen: Vec<usize> = (0..self.parts)
+                .map(|part| {
+                    let m = |slot: usize| work.slots[slot * batch.rows + row];
+                    let slots = part * self.states..(part + 1) * self.states;
+                    slots.clone().fold(slots.start, |best, s| if m(s) > m(best) { s } else { best })
+                })
+                .collect();
+            batch.for_each_observed(row, |d, x| {
+                let mut best = f64::NEG_INFINITY;
+                for (part, &slot) in chosen.iter().enumerate() {
+                    let i = slot * self.columns + d;
+                    let apart = x.wide() - self.mean[i];
+                    let log = self.gate_prior[d * self.parts + part].ln()
+                        - 0.5 * (self.variance[i].ln() + apart * apart / self.variance[i]);
+                    if log > best {
+                        (best, out[d]) = (log, part as u32);
+                    }
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! How strongly columns vary together.
+//!
+//! The association of two columns is their squared correlation over the rows that observe both,
+//! less the `2/n` that chance alone would give, at least 0. Up to [`FULL`] columns it is measured
+//! between all pairs; above, between every column and [`LANDMARKS`] well-observed ones, so that
+//! cost and memory stay linear in the number of columns.
+
+use mereo_core::math::{Matrix, product_tn};
+use mereo_core::{Absent, Cells, Real, Result, Source, Table};
+
+/// Most columns for which all pairs are measured.
+const FULL: usize = 1500;
+/// Columns that all others are compared with when there are more.
+const LANDMARKS: usize = 1000;
+/// A correlation over fewer rows than this says nothing.
+const FEWEST_ROWS: f64 = 4.0;
+/// Rows that go into one product.
+const BLOCK: usize = 512;
+
+/// Associations of every column with the landmarks, `[D, M]`; all columns are landmarks if they
+/// are few enough.
+pub(super) struct Affinity {
+    pub(super) columns: usize,
+    pub(super) landmarks: Vec<usize>,
+    pub(super) values: Vec<f32>,
+}
+
+impl Affinity {
+    /// Whether all pairs were measured.
+    pub(super) fn is_full(&self) -> bool {
+        self.landmarks.len() == self.columns
+    }
+}
+
+/// Sums over rows that observe both columns, `[D, M]`.
+struct CoMoments {
+    count: Vec<f32>,
+    left: Vec<f32>,
+    right: Vec<f32>,
+    left_squared: Vec<f32>,
+    right_squared: Vec<f32>,
+    product: Vec<f32>,
+}
+
+pub(super) fn associate<T: Real>(sample: &Table<T>) -> Result<Affinity> {
+    let columns = sample.columns();
+    let standard = standardise(sample)?;
+    let landmarks = choose_landmarks(&standard.observed);
+    let moments = match sample.cells() {
+        Cells::Sparse(cells) if cells.absent() == Absent::Unobserved => {
+            sparse_moments(sample, &standard, &landmarks)?
+        }
+        _ => dense_moments(sample, &standard, &landmarks)?,
+    };
+    let pairs = landmarks.len();
+    let mut values = vec![0.0; columns * pairs];
+    for d in 0..columns {
+        for (l, &landmark) in landmarks.iter().enumerate() {
+            let i = d * pairs + l;
+            if d != landmark {
+                values[i] = squared_correlation(&moments, i).max(0.0);
+            }
+        }
+    }
+    Ok(Affinity { columns, landmarks, values })
+}
+
+/// Squared correlation less its chance level.
+fn squared_correlation(m: &CoMoments, i: usize) -> f32 {
+    let n = f64::from(m.count[i]);
+    if n < FEWEST_ROWS {
+        return 0.0;
+    }
+    let (left, right) = (f64::from(m.left[i]) / n, f64::from(m.right[i]) / n);
+    let left_variance = f64::from(m.left_squared[i]) / n - left * left;
+    let right_variance = f64::from(m.right_squared[i]) / n - right * right;
+    // Standardised columns have variance 1: less than this is rounding, or a constant stretch.
+    if left_variance < 1e-5 || right_variance < 1e-5 {
+        return 0.0;
+    }
+    let covariance = f64::from(m.product[i]) / n - left * right;
+    ((covariance * covariance / (left_variance * right_variance)).min(1.0) - 2.0 / n) as f32
+}
+
+/// What makes columns comparable: `x' = (x - mean) * inverse`.
+struct Standard {
+    mean: Vec<f64>,
+    inverse: Vec<f64>,
+    /// Rows that observe each column that varies; 0 for constant ones.
+    observed: Vec<f64>,
+}
+
+fn standardise<T: Real>(sample: &Table<T>) -> Result<Standard> {
+    let moments = mereo_core::slots::ColumnMoments::of(sample, &mereo_core::Context::new(0))?;
+    let columns = sample.columns();
+    let vary = |d: usize| !moments.is_constant(d);
+    let inverse = (0..columns).map(|d| if vary(d) { 1.0 / moments.variance(d).sqrt() } else { 0.0 });
+    let observed = (0..columns).map(|d| if vary(d) { moments.weight[d] } else { 0.0 });
+    Ok(Standard { inverse: inverse.collect(), observed: observed.collect(), mean: moments.mean })
+}
+
+/// All columns if they are few, otherwise those observed most (the first among equals), in order.
+fn choose_landmarks(observed: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..observed.len()).collect();
+    if observed.len() > FULL {
+        order.sort_by(|&a, &b| observed[b].total_cmp(&observed[a]).then(a.cmp(&b)));
+        order.truncate(LANDMARKS);
+        order.sort_unstable();
+    }
+    order
+}
+
+/// Blocks of rows in full, as matrix products.
+fn dense_moments<T: Real>(sample: &Table<T>, standard: &Standard, landmarks: &[usize]) -> Result<CoMoments> {
+    let (columns, pairs) = (sample.columns(), landmarks.len());
+    let mut m = CoMoments::zeros(columns * pairs);
+    let mut row_values = vec![T::ZERO; columns];
+    let mut block = Block::new(columns, pairs);
+    let mut lane = sample.lane(0..sample.batches())?;
+    while let Some(batch) = lane.next_batch()? {
+        for row in 0..batch.rows {
+            batch.dense_row(row, &mut row_values);
+            block.push(&row_values, batch.weight(row).sqrt(), standard, landmarks);
+            if block.rows == BLOCK {
+                block.add_to(&mut m);
+            }
+        }
+    }
+    block.add_to(&mut m);
+    Ok(m)
+}
+
+/// Rows waiting to be multiplied. Each is scaled by the root of its weight, so that products
+/// count it by its weight.
+struct Block {
+    columns: usize,
+    pairs: usize,
+    rows: usize,
+    x: [Vec<f32>; 3],
+    y: [Vec<f32>; 3],
+}
+
+impl Block {
+    fn new(columns: usize, pairs: usize) -> Self {
+        let (x, y) = (Vec::<f32>::with_capacity(BLOCK * columns), Vec::with_capacity(BLOCK * pairs));
+        Self { columns, pairs, rows: 0, x: [x.clone(), x.clone(), x], y: [y.clone(), y.clone(), y] }
+    }
+
+    fn push<T: Real>(&mut self, row: &[T], root: f64, standard: &Standard, landmarks: &[usize]) {
+        let root = root as f32;
+        let cell = |d: usize| {
+            let x = (row[d].wide() - standard.mean[d]) * standard.inverse[d];
+            if x.is_nan() { [0.0; 3] } else { [root, x as f32 * root, (x * x) as f32 * root] }
+        };
+        for d in 0..self.columns {
+            for (out, v) in self.x.iter_mut().zip(cell(d)) {
+                out.push(v);
+            }
+        }
+        for &landmark in landmarks {
+            for (out, v) in self.y.iter_mut().zip(cell(landmark)) {
+                out.push(v);
+            }
+        }
+        self.rows += 1;
+    }
+
+    fn add_to(&mut self, m: &mut CoMoments) {
+        let (rows, columns, pairs) = (self.rows, self.columns, self.pairs);
+        let x = |i: usize| Matrix::new(&self.x[i], rows, columns);
+        let y = |i: usize| Matrix::new(&self.y[i], rows, pairs);
+        if rows > 0 {
+            product_tn(&mut m.count, x(0), y(0), true);
+            product_tn(&mut m.left, x(1), y(0), true);
+            product_tn(&mut m.right, x(0), y(1), true);
+            product_tn(&mut m.left_squared, x(2), y(0), true);
+            product_tn(&mut m.right_squared, x(0), y(2), true);
+            product_tn(&mut m.product, x(1), y(1), true);
+        }
+        self.rows = 0;
+        self.x.iter_mut().chain(&mut self.y).for_each(Vec::clear);
+    }
+}
+
+/// Pairs of stored entries, row by row.
+fn sparse_moments<T: Real>(sample: &Table<T>, standard: &Standard, landmarks: &[usize]) -> Result<CoMoments> {
+    let (columns, pairs) = (sample.columns(), landmarks.len());
+    let mut place = vec![usize::MAX; columns];
+    for (l, &landmark) in landmarks.iter().enumerate() {
+        place[landmark] = l;
+    }
+    let mut m = CoMoments::zeros(columns * pairs);
+    let mut entries: Vec<(usize, f32)> = Vec::new();
+    let mut lane = sample.lane(0..sample.batches())?;
+    while let Some(batch) = lane.next_batch()? {
+        for row in 0..batch.rows {
+            let weight = batch.weight(row) as f32;
+            entries.clear();
+            batch.for_each_observed(row, |d, x| {
+                entries.push((d, ((x.wide() - standard.mean[d]) * standard.inverse[d]) as f32));
+            });
+            for &(landmark, y) in entries.iter().filter(|e| place[e.0] != usize::MAX) {
+                for &(d, x) in &entries {
+                    let i = d * pairs + place[landmark];
+                    m.count[i] += weight;
+                    m.left[i] += weight * x;
+                    m.right[i] += weight * y;
+                    m.left_squared[i] += weight * x * x;
+                    m.right_squared[i] += weight * y * y;
+                    m.product[i] += weight * x * y;
+                }
+            }
+        }
+    }
+    Ok(m)
+}
+
+impl CoMoments {
+    fn zeros(length: usize) -> Self {
+        let zeros = || vec![0.0; length];
+        Self {
+            count: zeros(),
+            left: zeros(),
+            right: zeros(),
+            left_squared: zeros(),
+            right_squared: zeros(),
+            product: zeros(),
+        }
+    }
+}

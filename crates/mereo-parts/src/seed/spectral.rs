@@ -1,0 +1,137 @@
+//! Cutting the graph of associated columns into groups (normalised cut).
+//!
+//! With all pairs measured, the K leading eigenvectors of `D^-½ W D^-½` place the columns such
+//! that groups which hang together are near each other (Shi and Malik; Ng, Jordan and Weiss). With
+//! landmarks, `W` is taken as `Z Λ^-1 Zᵀ`, Z the associations with rows scaled to add up to 1 and
+//! Λ their column sums; its leading eigenvectors follow from the small matrix `ẐᵀẐ`,
+//! `Ẑ = Z Λ^-½` (Chen and Cai). k-means on the rows of the embedding, scaled to length 1, gives the
+//! groups.
+
+use faer::{Mat, Side};
+use mereo_core::slots::{ColumnMoments, Form, Lloyd};
+use mereo_core::{Context, Dense, Error, Plan, Real, Result, Silent, Table, learn};
+
+use super::association::Affinity;
+
+/// Starts of the k-means on the embedding.
+const RESTARTS: usize = 10;
+
+pub(super) fn cut(
+    affinity: &Affinity,
+    groups: usize,
+    restart: usize,
+    context: &Context,
+) -> Result<Vec<Option<usize>>> {
+    let pairs = affinity.landmarks.len();
+    let degree: Vec<f64> = affinity
+        .values
+        .chunks_exact(pairs.max(1))
+        .map(|row| row.iter().map(|&v| f64::from(v)).sum())
+        .collect();
+    let linked: Vec<usize> = (0..affinity.columns).filter(|&d| degree[d] > 1e-9).collect();
+    if linked.len() <= groups {
+        // Nothing to cut: a group each, as far as they go.
+        let mut found = vec![None; affinity.columns];
+        for (group, &d) in linked.iter().enumerate() {
+            found[d] = Some(group);
+        }
+        return Ok(found);
+    }
+    let embedding = if affinity.is_full() {
+        embed_full(affinity, &degree, &linked, groups)
+    } else {
+        embed_landmarks(affinity, &degree, &linked, groups)
+    }?;
+    let found = cluster(embedding, linked.len(), groups, restart, context)?;
+    let mut all = vec![None; affinity.columns];
+    for (&d, group) in linked.iter().zip(found) {
+        all[d] = Some(group);
+    }
+    Ok(all)
+}
+
+/// The leading eigenvectors of a symmetric matrix, `[n, count]` row-major.
+fn leading(matrix: &Mat<f64>, count: usize) -> Result<(Vec<f64>, Vec<f64>)> {
+    let eigen = matrix
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|e| Error::option("parts", format!("the columns could not be grouped: {e:?}")))?;
+    let n = matrix.nrows();
+    let (vectors, values) = (eigen.U(), eigen.S().column_vector());
+    let mut out = vec![0.0; n * count];
+    for i in 0..n {
+        for j in 0..count {
+            out[i * count + j] = vectors[(i, n - 1 - j)];
+        }
+    }
+    Ok((out, (0..count).map(|j| values[n - 1 - j]).collect()))
+}
+
+fn embed_full(affinity: &Affinity, degree: &[f64], linked: &[usize], groups: usize) -> Result<Vec<f64>> {
+    let scaled = Mat::from_fn(linked.len(), linked.len(), |i, j| {
+        let (d, e) = (linked[i], linked[j]);
+        f64::from(affinity.values[d * affinity.columns + e]) / (degree[d] * degree[e]).sqrt()
+    });
+    Ok(leading(&scaled, groups)?.0)
+}
+
+fn embed_landmarks(affinity: &Affinity, degree: &[f64], linked: &[usize], groups: usize) -> Result<Vec<f64>> {
+    let pairs = affinity.landmarks.len();
+    let mut z = Mat::from_fn(linked.len(), pairs, |i, l| {
+        f64::from(affinity.values[linked[i] * pairs + l]) / degree[linked[i]]
+    });
+    for l in 0..pairs {
+        let sum: f64 = (0..linked.len()).map(|i| z[(i, l)]).sum();
+        if sum > 0.0 {
+            for i in 0..linked.len() {
+                z[(i, l)] /= sum.sqrt();
+            }
+        }
+    }
+    let gram = z.transpose() * &z;
+    let count = groups.min(pairs);
+    let (vectors, values) = leading(&gram, count)?;
+    let right = Mat::from_fn(pairs, count, |l, j| vectors[l * count + j] / values[j].max(1e-12).sqrt());
+    let left = &z * &right;
+    Ok((0..linked.len()).flat_map(|i| (0..count).map(move |j| (i, j))).map(|at| left[at]).collect())
+}
+
+/// k-means on the rows of the embedding, scaled to length 1.
+fn cluster(
+    mut embedding: Vec<f64>,
+    rows: usize,
+    groups: usize,
+    restart: usize,
+    context: &Context,
+) -> Result<Vec<usize>> {
+    let width = embedding.len() / rows;
+    for row in embedding.chunks_exact_mut(width) {
+        let length = row.iter().map(|v| v * v).sum::<f64>().sqrt();
+        if length > 0.0 {
+            row.iter_mut().for_each(|v| *v /= length);
+        }
+    }
+    let table = Table::from(Dense::new(rows, width, embedding)?);
+    // The groups of one restart must not be the groups of the next.
+    let context = context.with_seed(context.seed() ^ (restart as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let moments = ColumnMoments::of(&table, &context)?;
+    let learner = Lloyd::plain(groups, &moments, Form::Dense);
+    let plan = Plan { restarts: RESTARTS, passes: 100, tolerance: 1e-9, checkpoints: None };
+    let learned = learn(&learner, &table, &plan, &context, &mut Silent)?;
+    Ok(nearest(&table, &learned.state.mean, groups))
+}
+
+/// The nearest of these means for every row of a complete table.
+fn nearest<T: Real>(table: &Table<T>, mean: &[f64], states: usize) -> Vec<usize> {
+    let mereo_core::Cells::Dense(cells) = table.cells() else { return Vec::new() };
+    let width = cells.columns();
+    let distance = |row: &[T], state: usize| -> f64 {
+        let mean = &mean[state * width..(state + 1) * width];
+        row.iter().zip(mean).map(|(x, m)| (x.wide() - m).powi(2)).sum()
+    };
+    (0..cells.rows())
+        .map(|r| {
+            let row = cells.row(r);
+            (0..states).fold(0, |best, s| if distance(row, s) < distance(row, best) { s } else { best })
+        })
+        .collect()
+}
