@@ -1,1 +1,12 @@
-//! mereo
+//! mereo learns the parts that data is made of: this crate is the front door.
+//!
+//! It re-exports what users need and adds [`AnyModel`], which opens any model file and says what
+//! the model in it can do.
+
+mod any_model;
+
+pub use any_model::AnyModel;
+pub use mereo_core as core;
+pub use mereo_core::{Context, Error, Place, Plan, Result, Silent};
+pub use mereo_data as data;
+pub use mereo_parts as parts;
