@@ -12,7 +12,7 @@ use mereo_core::{Absent, Context, Random, Result};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
-use super::{Rows, Toy, Truth, World, choose, owned};
+use super::{Rows, Toy, Truth, World, check_rows, choose, owned};
 use words::{COMMON, TOPICS};
 
 /// Each state: its name, how many documents in a hundred have it, and how often an average word
@@ -41,6 +41,7 @@ struct Word {
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
 pub fn make(rows: usize, seed: u64) -> Result<Toy> {
+    check_rows(rows)?;
     let context = Context::new(seed);
     let words = vocabulary(&mut context.random("toy words", [0, 0]));
     let mut counts = Rows::new(words.len(), Absent::Zero);

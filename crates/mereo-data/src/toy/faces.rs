@@ -12,7 +12,7 @@ use rand::RngExt;
 use rand_distr::StandardNormal;
 
 use super::canvas::Layer;
-use super::{Toy, Truth, World, choose, owned};
+use super::{Toy, Truth, World, check_rows, choose, owned};
 
 /// Pixels along each side.
 pub const SIDE: usize = 32;
@@ -77,6 +77,7 @@ const HABITS: [Habits; 5] = [
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
 pub fn make(rows: usize, seed: u64) -> Result<Toy> {
+    check_rows(rows)?;
     let head = drawing::head();
     let parts = drawing::parts();
     let context = Context::new(seed);

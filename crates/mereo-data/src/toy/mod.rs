@@ -57,6 +57,10 @@ impl World {
     pub const ALL: [Self; 4] = [Self::Shapes, Self::Faces, Self::Ratings, Self::Documents];
 
     /// The world's name as users write it.
+    ///
+    /// ```
+    /// assert_eq!(mereo_data::toy::World::Shapes.name(), "shapes");
+    /// ```
     pub fn name(self) -> &'static str {
         match self {
             Self::Shapes => "shapes",
@@ -67,6 +71,10 @@ impl World {
     }
 
     /// How many rows the world has if nobody says otherwise.
+    ///
+    /// ```
+    /// assert_eq!(mereo_data::toy::World::Documents.default_rows(), 1500);
+    /// ```
     pub fn default_rows(self) -> usize {
         match self {
             Self::Shapes => shapes::COUNT,
@@ -75,7 +83,7 @@ impl World {
         }
     }
 
-    /// Makes the world: the same rows and seed give the same table, on any machine.
+    /// Makes the world: the same rows and seed give the same table.
     ///
     /// ```
     /// use mereo_data::toy::World;
@@ -84,11 +92,6 @@ impl World {
     /// # Ok::<(), mereo_core::Error>(())
     /// ```
     pub fn make(self, rows: Option<usize>, seed: u64) -> Result<Toy> {
-        if let Some(rows) = rows
-            && !(1..=MOST_ROWS).contains(&rows)
-        {
-            return Err(Error::option("rows", format!("{rows} is not between 1 and {MOST_ROWS}")));
-        }
         let many = rows.unwrap_or_else(|| self.default_rows());
         match self {
             Self::Shapes => match rows {
@@ -120,6 +123,13 @@ impl FromStr for World {
 }
 
 /// A table and the truth about it.
+///
+/// ```
+/// use mereo_data::toy::{Toy, World};
+/// let Toy { table, truth } = World::Ratings.make(Some(30), 0)?;
+/// assert_eq!(truth.part_of_column.len(), table.columns());
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Toy {
     /// What a learner may see.
@@ -220,6 +230,13 @@ impl Toy {
         };
         Ok(Self { table: table.with_about(about)?, truth })
     }
+}
+
+fn check_rows(rows: usize) -> Result<()> {
+    if (1..=MOST_ROWS).contains(&rows) {
+        return Ok(());
+    }
+    Err(Error::option("rows", format!("{rows} is not between 1 and {MOST_ROWS}")))
 }
 
 /// Sparse rows being written, one after another.

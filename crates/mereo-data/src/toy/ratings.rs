@@ -9,7 +9,7 @@ use mereo_core::{Absent, Context, Random, Result};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
-use super::{Rows, Toy, Truth, World, choose, owned};
+use super::{Rows, Toy, Truth, World, check_rows, choose, owned};
 
 /// Number of films in each genre.
 const FILMS: usize = 50;
@@ -151,6 +151,7 @@ struct Film {
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
 pub fn make(rows: usize, seed: u64) -> Result<Toy> {
+    check_rows(rows)?;
     let context = Context::new(seed);
     let films = films(&mut context.random("toy films", [0, 0]));
     let mut ratings = Rows::new(films.len(), Absent::Unobserved);

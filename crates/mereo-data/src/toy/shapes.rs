@@ -9,7 +9,7 @@ use mereo_core::{Context, Dense, Picture, Result, Table};
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 
-use super::{Toy, Truth, World, owned};
+use super::{Toy, Truth, World, check_rows, owned};
 
 /// Pixels along each side.
 pub const SIDE: usize = 11;
@@ -49,6 +49,7 @@ pub fn all(seed: u64) -> Result<Toy> {
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
 pub fn sample(rows: usize, seed: u64) -> Result<Toy> {
+    check_rows(rows)?;
     let mut random = Context::new(seed).random("toy shapes", [0, 0]);
     let mut pictures = shuffled((0..COUNT).collect(), &mut random);
     pictures.truncate(rows);

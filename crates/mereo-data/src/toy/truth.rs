@@ -6,6 +6,15 @@ use mereo_core::{Error, Labels, Place, Result};
 use serde::{Deserialize, Serialize};
 
 /// What was planted in a toy world.
+///
+/// ```
+/// use mereo_data::toy::World;
+/// let truth = World::Faces.make(Some(1), 0)?.truth;
+/// // What the first face's mouth does.
+/// let mouth = &truth.state_names[4][truth.states[0][4] as usize];
+/// assert_eq!((truth.parts[4].as_str(), mouth.as_str()), ("mouth", "neutral"));
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truth {
     /// The world's name.
