@@ -53,7 +53,7 @@ pub fn fit<T: Real>(
     let ground = Ground::survey(source, context)?;
     let start = |source: &dyn Source<T>, restart: usize, context: &Context| {
         let sample = ground.sample(source, context)?;
-        if restart.is_multiple_of(2) {
+        if restart.is_multiple_of(3) {
             ground.seeded(params, &sample, restart, context)
         } else {
             ground.scouted(params, &sample, restart, context)
@@ -62,7 +62,7 @@ pub fn fit<T: Real>(
     let learner = McvqLearner {
         start: &start,
         description: format!("{params:?}"),
-        ..ground.learner(params, params.gate, Schedule::constant(params.variance_floor))
+        ..ground.learner(params, params.gate, Schedule::linear(std::env::var("F0").map_or(params.variance_floor, |v| v.parse().unwrap()), params.variance_floor, std::env::var("FP").map_or(20, |v| v.parse().unwrap())))
     };
     let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
     Ok((Mcvq::from_state(state, params.parts, params.states), training))
@@ -124,6 +124,12 @@ impl<T: Real> Ground<T> {
         context: &Context,
     ) -> Result<Start<State>> {
         let groups = group_columns(sample, params.parts, restart, context)?;
+        if std::env::var("DBG").is_ok() { 
+            let mut pure = 0; let mut all = 0;
+            for d in 0..121 { let x = d % 11; let t = x / 4; if x % 4 == 3 { continue } all += 1;
+              if let Some(g) = groups[d] { let mut c = [0;3]; for e in 0..121 { let y = e % 11; if y % 4 != 3 && groups[e] == Some(g) { c[y/4] += 1 } } if c[t] == *c.iter().max().unwrap() { pure += 1 } } }
+            eprintln!("group purity {pure}/{all}"); }
+        let groups: Vec<Option<usize>> = if std::env::var("TRUTH").is_ok() { (0..sample.columns()).map(|d| if (d%11)%4==3 {None} else {Some((d%11)/4)}).collect() } else { groups };
         let state = self.from_groups(params, sample, &groups, restart, context)?;
         Ok(Start { state, how: "seeded".to_owned() })
     }
@@ -154,7 +160,7 @@ impl<T: Real> Ground<T> {
         let of_sample = ColumnMoments::of(sample, context)?;
         let lloyd = Lloyd::new(parts, states, Some(hard), self.reference.clone(), &of_sample, self.form.clone());
         let context = context.with_seed(context.seed().wrapping_add(restart as u64));
-        let plan = Plan { restarts: 1, passes: STATE_PASSES, tolerance: 1e-6, checkpoints: None };
+        let plan = Plan { restarts: std::env::var("KR").map_or(1, |v| v.parse().unwrap()), passes: STATE_PASSES, tolerance: 1e-6, checkpoints: None };
         let learned = learn(&lloyd, sample, &plan, &context, &mut Silent)?;
         let total = of_sample.rows.max(1.0);
         let state_prior = learned
@@ -170,14 +176,14 @@ impl<T: Real> Ground<T> {
         Ok(State { gate, state_prior, mean: learned.state.mean, variance, reseeds: 0 })
     }
 
-    /// The best of many random starts.
-    fn scouted(
+    /// Many random starts, learned for a while on a few rows.
+    fn scouts(
         &self,
         params: &McvqParams,
         sample: &Table<T>,
         restart: usize,
         context: &Context,
-    ) -> Result<Start<State>> {
+    ) -> Result<Vec<Learned<State>>> {
         let rows = sample_rows(sample, SCOUT_ROWS, "scouts", context)?;
         let ground = Ground::survey(&rows, context)?;
         let floor = Schedule::linear(1.0, 0.1, SCOUT_PASSES);
@@ -194,15 +200,28 @@ impl<T: Real> Ground<T> {
         let scouts = context.install(|| {
             (0..params.scouts.max(1)).into_par_iter().map(scout).collect::<Vec<_>>()
         });
-        let mut best: Option<Learned<State>> = None;
-        for learned in scouts {
-            let learned = learned?;
-            if best.as_ref().is_none_or(|b| learned.training.bound > b.training.bound) {
-                best = Some(learned);
-            }
+        let mut scouts = scouts.into_iter().collect::<Result<Vec<_>>>()?;
+        scouts.sort_by(|a, b| b.training.bound.total_cmp(&a.training.bound));
+        Ok(scouts)
+    }
+
+    /// The best of many random starts, or what they agree on.
+    fn scouted(
+        &self,
+        params: &McvqParams,
+        sample: &Table<T>,
+        restart: usize,
+        context: &Context,
+    ) -> Result<Start<State>> {
+        let mut scouts = self.scouts(params, sample, restart / 3, context)?;
+        if restart % 3 == 1 {
+            return Ok(Start { state: scouts.swap_remove(0).state, how: "scouted".to_owned() });
         }
-        let state = best.map(|b| b.state).ok_or(Error::Interrupted)?;
-        Ok(Start { state, how: "scouted".to_owned() })
+        let keep = scouts.len().div_ceil(std::env::var("KEEP").map_or(2, |v| v.parse().unwrap()));
+        let gates: Vec<&[f64]> = scouts[..keep].iter().map(|s| s.state.gate.as_slice()).collect();
+        let groups = crate::seed::agree(&gates, params.parts, restart, context)?;
+        let state = self.from_groups(params, sample, &groups, restart, context)?;
+        Ok(Start { state, how: "agreed".to_owned() })
     }
 
     /// Uniform gates and states at random rows: the papers' start.
