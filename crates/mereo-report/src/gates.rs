@@ -12,6 +12,8 @@ pub(crate) struct Gates {
     pub(crate) column_entropy: Vec<f64>,
     /// The part that each column belongs to most.
     pub(crate) owner: Vec<u32>,
+    /// How strongly each column belongs to that part.
+    pub(crate) strongest: Vec<f64>,
     /// Mean entropy over all columns, in bits.
     pub(crate) mean_entropy: f64,
     /// Share of the columns of which one part holds at least nine tenths.
@@ -24,6 +26,7 @@ impl Gates {
         let mut doubt = vec![0.0; parts.parts];
         let mut column_entropy = Vec::with_capacity(parts.columns);
         let mut owner = Vec::with_capacity(parts.columns);
+        let mut strongest = Vec::with_capacity(parts.columns);
         let mut clear = 0usize;
         for d in 0..parts.columns {
             let gate = parts.gate_of(d);
@@ -39,12 +42,14 @@ impl Gates {
             clear += usize::from(share(gate[best]) >= 0.9);
             column_entropy.push(entropy);
             owner.push(best as u32);
+            strongest.push(share(gate[best]));
         }
         let entropy =
             doubt.iter().zip(&size).map(|(&h, &n)| if n > 0.0 { h / n } else { 0.0 }).collect();
         let columns = parts.columns.max(1) as f64;
         let mean_entropy = column_entropy.iter().sum::<f64>() / columns;
-        Self { size, entropy, column_entropy, owner, mean_entropy, clear: clear as f64 / columns }
+        let clear = clear as f64 / columns;
+        Self { size, entropy, column_entropy, owner, strongest, mean_entropy, clear }
     }
 
     /// How sure the gate of a column is: 1 if one part has it, 0 if all share it alike.

@@ -93,10 +93,11 @@ pub(crate) fn states(view: &View<'_>, parts: &PartsView<'_>, k: usize) -> Markup
         .iter()
         .flat_map(|(&j, columns)| columns.iter().map(move |&d| away(j, d).abs()))
         .fold(f64::MIN_POSITIVE, f64::max);
+    let word = if view.states_called().0 == "state" { "State " } else { "Component " };
     in_order(parts, k, "profiles", |j, prior| {
         html! {
             div.profile {
-                (prior_bar(k, j, prior))
+                (prior_bar(k, j, prior, word))
                 ul.deviations {
                     @for &d in conspicuous.get(&j).into_iter().flatten() {
                         (deviation(view, d, parts.state(k, j)[d], away(j, d), widest))
@@ -117,7 +118,7 @@ fn deviation(view: &View<'_>, d: usize, value: f64, away: f64, widest: f64) -> M
             span class={ "from-mean " (class) } {
                 i style={ "width:" (text::css_percent(away.abs() / widest / 2.0)) } {}
             }
-            span.num { (text::signed(away)) (view.unit()) }
+            span.num { (view.distance(away)) }
         }
     }
 }

@@ -74,9 +74,9 @@ pub(crate) fn states(view: &View<'_>, canvas: &Canvas, parts: &PartsView<'_>, k:
         html! {
             figure.state {
                 @if let Some(picture) = canvas.values(parts.state(k, j), view.scale) {
-                    span.tile { img.pixels src=(picture) alt=(alt) loading="lazy"; }
+                    span.tile { img.pixels src=(picture) alt=(alt); }
                 }
-                figcaption { (prior_bar(k, j, prior)) }
+                figcaption { (prior_bar(k, j, prior, "")) }
             }
         }
     })

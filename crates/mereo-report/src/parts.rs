@@ -18,8 +18,8 @@ const STATES_AT_MOST: usize = 60;
 const STATES_OPEN: usize = 12;
 /// Columns of doubtful membership that are listed.
 const DOUBTFUL: usize = 10;
-/// Entropy from which a column counts as doubtful, in bits.
-const DOUBT: f64 = 0.5;
+/// A column is doubtful if even its strongest part has less of it than this.
+const DOUBT: f64 = 0.6;
 
 pub(crate) fn section(view: &View<'_>) -> Option<Section> {
     let parts = view.parts?;
@@ -139,11 +139,14 @@ fn sizes(view: &View<'_>, gates: &Gates, shown: &[usize]) -> Markup {
 
 /// The columns that no part explains clearly.
 fn doubtful(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates) -> Markup {
-    let count = gates.column_entropy.iter().filter(|&&h| h >= DOUBT).count();
-    let worst = top(view.columns, DOUBTFUL.min(count), |d| gates.column_entropy[d]);
+    let count = gates.strongest.iter().filter(|&&g| g < DOUBT).count();
+    let worst = top(view.columns, DOUBTFUL.min(count), |d| {
+        if gates.strongest[d] < DOUBT { gates.column_entropy[d] } else { -1.0 }
+    });
     if worst.is_empty() {
-        return html! { p.quiet { "Every column clearly belongs to one part." } };
+        return html! { p.quiet { "Every column belongs mostly to one part." } };
     }
+    let shown = worst.len();
     let table = html! {
         div.scroll tabindex="0" role="region" aria-label="Columns that no part explains clearly" {
             table {
@@ -168,6 +171,10 @@ fn doubtful(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates) -> Markup {
         "{} no part explains clearly",
         text::counted(count, "column that", "columns that"),
     );
+    let table = html! {
+        (table)
+        @if shown < count { p.quiet { (text::count(count - shown)) " more are not listed." } }
+    };
     more(&what, &table)
 }
 
@@ -211,12 +218,12 @@ pub(crate) fn in_order(
 }
 
 /// How common a state is: a bar and a percentage.
-pub(crate) fn prior_bar(part: usize, state: usize, prior: f64) -> Markup {
+pub(crate) fn prior_bar(part: usize, state: usize, prior: f64, word: &str) -> Markup {
     let of = format!("state {} of {}", text::ordinal(state), text::part_name(part).to_lowercase());
     html! {
         span.prior title=(of) {
             span.bar { i style={ "width:" (text::css_percent(prior)) } {} }
-            span.state-name { (text::ordinal(state)) }
+            span.state-name { (word) (text::ordinal(state)) }
             span.num { (text::percent(prior)) }
         }
     }

@@ -73,7 +73,7 @@ impl Canvas {
     /// "32 × 24 pixels", width first as people say it.
     pub(crate) fn size(&self) -> String {
         let colour = if self.picture.channels == 3 { " in colour" } else { "" };
-        format!("{} × {} pixels{colour}", self.picture.width, self.picture.height)
+        format!("{}\u{a0}×\u{a0}{} pixels{colour}", self.picture.width, self.picture.height)
     }
 
     /// Width by height, kept from extremes that no layout survives.

@@ -58,13 +58,14 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
     Some(Section { id: "rows", short: "Rows".to_owned(), heading: heading.to_owned(), body })
 }
 
-/// Root of the mean squared error over the observed cells of some rows.
-fn error(rows: &ShownRows<'_>, which: std::ops::Range<usize>) -> Option<f64> {
+/// Root of the mean squared error over the observed cells of some rows, in the unit of the view.
+fn error(view: &View<'_>, rows: &ShownRows<'_>, which: std::ops::Range<usize>) -> Option<f64> {
     let made = rows.reconstruction?;
     let (mut sum, mut n) = (0.0, 0.0);
     for r in which {
-        for (x, y) in rows.original.row(r).iter().zip(made.row(r)) {
-            let square = (x - y) * (x - y);
+        for (d, (x, y)) in rows.original.row(r).iter().zip(made.row(r)).enumerate() {
+            let away = view.in_units(d, x - y);
+            let square = away * away;
             if square.is_finite() {
                 sum += square;
                 n += 1.0;
@@ -77,7 +78,7 @@ fn error(rows: &ShownRows<'_>, which: std::ops::Range<usize>) -> Option<f64> {
 /// The error over all rows that the page knows.
 pub(crate) fn overall_error(view: &View<'_>) -> Option<f64> {
     let rows = view.rows?;
-    error(&rows, 0..rows.original.rows())
+    error(view, &rows, 0..rows.original.rows())
 }
 
 /// Which row this is.
@@ -100,7 +101,7 @@ fn facts(view: &View<'_>, rows: &ShownRows<'_>, r: usize) -> Markup {
     let states = rows.states.and_then(|s| s.get(r * k..(r + 1) * k)).unwrap_or(&[]);
     html! {
         p.facts {
-            @if let Some(error) = error(rows, r..r + 1) { span { "RMS error " (text::brief(error)) } }
+            @if let Some(error) = error(view, rows, r..r + 1) { span { "RMS error " (text::brief(error)) (view.unit()) } }
             @if observed < view.columns {
                 span { (text::count(observed)) " of " (text::count(view.columns)) " observed" }
             }
@@ -139,7 +140,7 @@ fn pictured(view: &View<'_>, canvas: &Canvas, rows: &ShownRows<'_>, r: usize) ->
             @if let Some(picture) = picture {
                 figure {
                     span class={ "tile " (class) } {
-                        img.pixels src=(picture) alt={ (alt) " " (number) } loading="lazy";
+                        img.pixels src=(picture) alt={ (alt) " " (number) };
                     }
                     figcaption { (what) }
                 }

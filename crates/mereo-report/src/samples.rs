@@ -42,7 +42,7 @@ fn pictures(view: &View<'_>, canvas: &Canvas, samples: &Dense<f64>) -> Markup {
         div.states.samples {
             @for r in 0..samples.rows().min(PICTURES) {
                 @if let Some(picture) = canvas.values(samples.row(r), view.scale) {
-                    span.tile.plain { img.pixels src=(picture) alt={ "Sample " (text::ordinal(r)) } loading="lazy"; }
+                    span.tile.plain { img.pixels src=(picture) alt={ "Sample " (text::ordinal(r)) }; }
                 }
             }
         }

@@ -118,7 +118,8 @@ fn tiles(view: &View<'_>) -> Vec<(&'static str, String, String)> {
         tiles.push(("Log density", text::number(scores.mean), note.to_owned()));
     }
     if let Some(error) = rows::overall_error(view) {
-        tiles.push(("Error", text::number(error), "RMS, rows shown".to_owned()));
+        let value = format!("{}{}", text::brief(error), view.unit());
+        tiles.push(("Error", value, "RMS, rows below".to_owned()));
     }
     tiles
 }

@@ -89,7 +89,7 @@ fn assert_sound(page: &str) {
     assert_eq!(page.matches("<script").count(), 1, "only our own script");
     assert_eq!(page.matches("<section").count(), page.matches("</section>").count());
     assert!(!words.contains("http"), "the page names no address");
-    assert!(!words.contains("src=\"\""));
+    assert!(!page.contains("src=\"\""));
 }
 
 #[test]
@@ -122,7 +122,11 @@ fn a_page_about_pictures_has_every_section() {
     for id in ["parts", "learning", "rows", "samples", "scores", "use"] {
         assert!(page.contains(&format!("<section id=\"{id}\"")), "{id}");
     }
-    assert!(page.contains("4 parts, each with 6 appearances, learned from 10 pictures of 8 × 8"));
+    assert!(
+        page.contains(
+            "4 parts, each with 6 appearances, learned from 10 pictures of 8\u{a0}×\u{a0}8"
+        )
+    );
     assert!(page.contains("bound of −12.3 nats a row after 2 passes and converged"));
     // One map, and of each part a mask and six states; three pictures a row; two samples.
     assert_eq!(page.matches("<img").count(), 1 + 4 * 7 + 2 * 3 + 2);
@@ -318,8 +322,10 @@ fn too_much_is_capped_and_said() {
     assert!(page.contains("590 more columns"));
     assert!(page.contains("588 more are left out"));
     assert!(page.len() < 1_500_000, "{} bytes", page.len());
-    let manifest =
-        Manifest { picture: Some(Picture { height: 20, width: 30, channels: 1 }), ..manifest.clone() };
+    let manifest = Manifest {
+        picture: Some(Picture { height: 20, width: 30, channels: 1 }),
+        ..manifest.clone()
+    };
     let page = render(&Subject { manifest: &manifest, ..subject });
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
     assert!(page.contains("52 more were drawn"));

@@ -70,17 +70,30 @@ impl<'a> View<'a> {
     /// How far a value is from its column's mean: in standard deviations if they are known.
     pub(crate) fn from_mean(&self, column: usize, value: f64) -> f64 {
         let mean = self.mean.as_ref().and_then(|m| m.get(column)).copied().unwrap_or(0.0);
-        let unit = match self.deviation {
-            Some(deviation) => deviation.get(column).copied().unwrap_or(0.0),
-            None => 1.0,
-        };
-        let away = (value - mean) / unit;
+        let away = self.in_units(column, value - mean);
         if away.is_finite() { away } else { 0.0 }
+    }
+
+    /// A difference within a column: in standard deviations if they are known.
+    pub(crate) fn in_units(&self, column: usize, difference: f64) -> f64 {
+        match self.deviation {
+            Some(deviation) => difference / deviation.get(column).copied().unwrap_or(f64::NAN),
+            None => difference,
+        }
     }
 
     /// The unit of [`from_mean`](Self::from_mean), with a space before it.
     pub(crate) fn unit(&self) -> &'static str {
         if self.deviation.is_some() { " sd" } else { "" }
+    }
+
+    /// A distance as [`from_mean`](Self::from_mean) gives it, with sign and unit.
+    pub(crate) fn distance(&self, away: f64) -> String {
+        if self.deviation.is_none() || !(0.05..1000.0).contains(&away.abs()) {
+            return format!("{}{}", text::signed(away), self.unit());
+        }
+        let sign = if away < 0.0 { "−" } else { "+" };
+        format!("{sign}{:.1}{}", away.abs(), self.unit())
     }
 
     /// One row of the data: "picture" or "row".
