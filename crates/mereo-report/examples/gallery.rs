@@ -190,7 +190,7 @@ fn faces(folder: &Path) -> Result<PathBuf> {
             let brow = blob(x, y, 10.5, 7.6 - 0.2 * s, 3.4, 0.7)
                 + blob(x, y, 21.5, 7.6 - 0.2 * s, 3.4, 0.7);
             let bridge = blob(x, y, 16.0 + 0.3 * (s - 2.5), 17.0, 0.8 + 0.25 * s, 3.4);
-            let curve = 24.0 + (s - 2.5) * 0.035 * ((x - 16.0).powi(2) - 18.0) * -1.0;
+            let curve = 24.0 - (s - 2.5) * 0.035 * ((x - 16.0).powi(2) - 18.0);
             let lip = (-((y - curve) / (0.8 + 0.12 * s)).powi(2)).exp()
                 * (-((x - 16.0) / 6.0).powi(6)).exp();
             let values = [

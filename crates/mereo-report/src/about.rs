@@ -50,7 +50,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
         @if left_out > 0 { p.quiet { (text::count(left_out)) " more are not listed." } }
         p.quiet.colophon {
             "Written by mereo " (env!("CARGO_PKG_VERSION"))
-            ". On this page parts, states and rows are counted from 1."
+            ". On this page parts, states, rows and columns without names are counted from " (text::FIRST) "."
         }
     };
     Section { id: "use", short: "Use it".to_owned(), heading: "Use it".to_owned(), body }

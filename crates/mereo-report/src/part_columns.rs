@@ -16,14 +16,14 @@ const COLUMNS_OPEN: usize = 15;
 const COLUMNS_FOLDED: usize = 100;
 /// Columns in which a state is compared with the mean.
 const CONSPICUOUS: usize = 6;
-/// Least gate with which a part explains a column at all.
-const LEAST_GATE: f64 = 0.05;
+/// A part is shown by the columns that it has most of, and those of which it has this much.
+const NOTABLE: f64 = 0.2;
 
 /// What the bars of states mean.
 pub(crate) fn legend(view: &View<'_>) -> Markup {
     html! {
         p.quiet.key {
-            "Each state is shown by the columns in which it differs most from the mean: "
+            "Each " (view.states_called().0) " is shown by the columns in which it differs most from the mean: "
             span.up { "above it" } " or " span.down { "below it" }
             @if view.has_deviation() { ", in standard deviations of the column" }
             ". Its percentage says how common it is."
@@ -44,7 +44,7 @@ pub(crate) fn part(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates, k: usi
 /// The columns of a part, strongest first.
 fn columns(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates, k: usize) -> Markup {
     let gate = |d: usize| share(parts.gate_of(d)[k]);
-    let of_part = |d: usize| gates.owner[d] as usize == k || gate(d) >= 0.2;
+    let of_part = |d: usize| gates.owner[d] as usize == k || gate(d) >= NOTABLE;
     let count = (0..view.columns).filter(|&d| of_part(d)).count();
     let wanted = count.min(COLUMNS_OPEN + COLUMNS_FOLDED);
     let order = top(view.columns, wanted, |d| if of_part(d) { gate(d) } else { -1.0 });
@@ -76,10 +76,10 @@ fn columns(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates, k: usize) -> M
 /// What sets each state of a part apart from the mean.
 pub(crate) fn states(view: &View<'_>, parts: &PartsView<'_>, k: usize) -> Markup {
     // One scale for the whole part, so that a calm state looks calm.
-    let away = |j: usize, d: usize| view.from_mean(d, parts.state(k, j)[d]);
+    let away = |j: usize, d: usize| view.away_from_mean(d, parts.state(k, j)[d]);
     let gate = |d: usize| {
         let gate = share(parts.gate_of(d)[k]);
-        if gate < LEAST_GATE { 0.0 } else { gate }
+        if gate >= NOTABLE || view.owner(d) == Some(k) { gate } else { 0.0 }
     };
     let conspicuous: HashMap<usize, Vec<usize>> = shown_states(parts, k)
         .into_iter()

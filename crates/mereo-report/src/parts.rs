@@ -23,23 +23,21 @@ const DOUBT: f64 = 0.6;
 
 pub(crate) fn section(view: &View<'_>) -> Option<Section> {
     let parts = view.parts?;
-    Some(match &view.gates {
-        Some(gates) => Section {
+    if let Some(gates) = &view.gates {
+        return Some(Section {
             id: "parts",
             short: "Parts".to_owned(),
             heading: "The parts and their states".to_owned(),
             body: several(view, &parts, gates),
-        },
-        None => {
-            let (_, many) = view.states_called();
-            let short = if many == "states" { "States" } else { "Components" };
-            Section {
-                id: "parts",
-                short: short.to_owned(),
-                heading: format!("The {many}"),
-                body: single(view, &parts, many),
-            }
-        }
+        });
+    }
+    let (_, many) = view.states_called();
+    let short = if many == "states" { "States" } else { "Components" };
+    Some(Section {
+        id: "parts",
+        short: short.to_owned(),
+        heading: format!("The {many}"),
+        body: single(view, &parts, many),
     })
 }
 

@@ -170,12 +170,12 @@ fn telling(view: &View<'_>, rows: &ShownRows<'_>, r: usize) -> Vec<usize> {
     let (seen, unseen): (Vec<usize>, Vec<usize>) =
         (0..view.columns).partition(|&d| row[d].is_finite());
     let mut columns: Vec<usize> =
-        top(seen.len(), OBSERVED, |i| view.from_mean(seen[i], row[seen[i]]).abs())
+        top(seen.len(), OBSERVED, |i| view.away_from_mean(seen[i], row[seen[i]]).abs())
             .into_iter()
             .map(|i| seen[i])
             .collect();
     if let Some(made) = made {
-        let away = |i: usize| view.from_mean(unseen[i], made[unseen[i]]).abs();
+        let away = |i: usize| view.away_from_mean(unseen[i], made[unseen[i]]).abs();
         columns.extend(top(unseen.len(), FILLED, away).into_iter().map(|i| unseen[i]));
     }
     columns

@@ -63,11 +63,16 @@ fn how(view: &View<'_>) -> String {
         Status::PassLimit => "and was still rising when the passes ran out",
         Status::Interrupted => "and was then interrupted",
     };
-    format!(
-        "{starts} reached a bound of {} nats a row after {} {end}.",
-        text::number(per_row(training.bound, training.rows)),
-        text::counted(training.passes, "pass", "passes"),
-    )
+    let passes = text::counted(training.passes, "pass", "passes");
+    let bound = per_row(training.bound, training.rows);
+    if bound.is_finite() {
+        format!(
+            "{starts} reached a bound of {} nats a row after {passes} {end}.",
+            text::number(bound)
+        )
+    } else {
+        format!("{starts} took {passes} {end}, but its bound is not a number.")
+    }
 }
 
 /// A bound of all rows together as one of a single row.

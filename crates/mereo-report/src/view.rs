@@ -63,12 +63,12 @@ impl<'a> View<'a> {
     pub(crate) fn column(&self, column: usize) -> String {
         match self.subject.manifest.columns.as_deref().and_then(|names| names.get(column)) {
             Some(name) => text::name(name),
-            None => format!("column {column}"),
+            None => format!("column {}", text::ordinal(column)),
         }
     }
 
     /// How far a value is from its column's mean: in standard deviations if they are known.
-    pub(crate) fn from_mean(&self, column: usize, value: f64) -> f64 {
+    pub(crate) fn away_from_mean(&self, column: usize, value: f64) -> f64 {
         let mean = self.mean.as_ref().and_then(|m| m.get(column)).copied().unwrap_or(0.0);
         let away = self.in_units(column, value - mean);
         if away.is_finite() { away } else { 0.0 }
@@ -82,14 +82,14 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The unit of [`from_mean`](Self::from_mean), with a space before it.
+    /// The unit of [`away_from_mean`](Self::away_from_mean), with a space before it.
     pub(crate) fn unit(&self) -> &'static str {
         if self.deviation.is_some() { " sd" } else { "" }
     }
 
-    /// A distance as [`from_mean`](Self::from_mean) gives it, with sign and unit.
+    /// A distance as [`away_from_mean`](Self::away_from_mean) gives it, with sign and unit.
     pub(crate) fn distance(&self, away: f64) -> String {
-        if self.deviation.is_none() || !(0.05..1000.0).contains(&away.abs()) {
+        if self.deviation.is_none() || away.abs() >= 1000.0 {
             return format!("{}{}", text::signed(away), self.unit());
         }
         let sign = if away < 0.0 { "−" } else { "+" };
