@@ -115,11 +115,11 @@ fn table(training: &Training, shown: &[usize]) -> Markup {
                 thead {
                     tr {
                         th scope="col" { "Start" }
-                        th scope="col" { "Made by" }
-                        th.num scope="col" { "Passes" }
-                        th scope="col" { "End" }
                         th.num scope="col" { "Bound a row" }
                         th.num scope="col" { "Behind" }
+                        th.num scope="col" { "Passes" }
+                        th scope="col" { "End" }
+                        th scope="col" { "Made by" }
                     }
                 }
                 tbody {
@@ -128,11 +128,11 @@ fn table(training: &Training, shown: &[usize]) -> Markup {
                         @let bound = per_row(restart.bounds.last().copied().unwrap_or(f64::NAN), training.rows);
                         tr.best[r == training.best] {
                             th scope="row" { (text::ordinal(r)) @if r == training.best { span.badge { "best" } } }
-                            td { (text::name(&restart.start)) }
-                            td.num { (text::count(restart.bounds.len().saturating_sub(1))) }
-                            td { (ending(restart.status)) }
                             td.num { (text::number(bound)) }
                             td.num { @if r == training.best { "–" } @else { (text::brief(best - bound)) } }
+                            td.num { (text::count(restart.bounds.len().saturating_sub(1))) }
+                            td { (ending(restart.status)) }
+                            td { (text::name(&restart.start)) }
                         }
                     }
                 }

@@ -92,6 +92,9 @@ impl<'a> View<'a> {
         if self.deviation.is_none() || away.abs() >= 1000.0 {
             return format!("{}{}", text::signed(away), self.unit());
         }
+        if away.abs() < 0.05 {
+            return format!("0{}", self.unit());
+        }
         let sign = if away < 0.0 { "−" } else { "+" };
         format!("{sign}{:.1}{}", away.abs(), self.unit())
     }
