@@ -269,7 +269,9 @@ impl Labels {
         let mut names: Vec<String> = texts.iter().flatten().cloned().collect();
         let number = |text: &str| text.trim().parse::<f64>().ok();
         if names.iter().all(|name| number(name).is_some()) {
-            names.sort_by(|a, b| number(a).partial_cmp(&number(b)).unwrap_or(Ordering::Equal).then(a.cmp(b)));
+            names.sort_by(|a, b| {
+                number(a).partial_cmp(&number(b)).unwrap_or(Ordering::Equal).then(a.cmp(b))
+            });
         } else {
             names.sort();
         }

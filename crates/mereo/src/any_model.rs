@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use mereo_core::{
-    Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView, Real, Reconstruct, Result, Sample, Score,
+    Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView, Real, Reconstruct, Result,
+    Sample, Score,
 };
 use mereo_parts::Mcvq;
 
@@ -37,7 +38,10 @@ impl AnyModel {
         let model = match manifest.model.as_str() {
             Mcvq::KIND => Self::Mcvq(Mcvq::from_file(file, path)?),
             other => {
-                return Err(Error::model_file(path, format!("it holds a `{other}` model, which this mereo does not know")));
+                return Err(Error::model_file(
+                    path,
+                    format!("it holds a `{other}` model, which this mereo does not know"),
+                ));
             }
         };
         let columns = model.columns();
