@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rand::SeedableRng;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{Error, Result};
@@ -11,6 +11,29 @@ use crate::{Error, Result};
 /// The random numbers of one purpose. They are counter-based: which numbers come depends on
 /// the seed and the purpose alone, never on what else was drawn or on which thread.
 pub type Random = ChaCha8Rng;
+
+/// An index drawn with probability proportional to these weights; none if all are 0.
+///
+/// ```
+/// use mereo_core::{Context, draw};
+/// let mut random = Context::new(0).random("example", [0, 0]);
+/// assert_eq!(draw(&[0.0, 2.0, 0.0], &mut random), Some(1));
+/// assert_eq!(draw(&[0.0], &mut random), None);
+/// ```
+pub fn draw(weights: &[f64], random: &mut Random) -> Option<usize> {
+    let total: f64 = weights.iter().sum();
+    if !(total > 0.0) {
+        return None;
+    }
+    let mut left = random.random::<f64>() * total;
+    for (index, &weight) in weights.iter().enumerate() {
+        left -= weight;
+        if left < 0.0 {
+            return Some(index);
+        }
+    }
+    weights.iter().rposition(|&w| w > 0.0)
+}
 
 /// A flag that asks running work to stop soon and keep what it has.
 #[derive(Debug, Clone, Default)]

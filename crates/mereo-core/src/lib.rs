@@ -16,7 +16,7 @@ mod rows;
 mod source;
 mod table;
 
-pub use context::{Context, Random, Stop};
+pub use context::{Context, Random, Stop, draw};
 pub use error::{Error, Place, Result};
 pub use files::{write_atomically, write_file_atomically};
 pub use learn::{

@@ -40,6 +40,8 @@ pub trait Real:
     const LARGEST: f64;
     /// The smallest spread that a column can be divided by.
     const SMALLEST_SPREAD: f64;
+    /// How many deviations from the mean a cell can be told to be.
+    const FARTHEST: Self;
     /// 0.
     const ZERO: Self;
     /// 1.
@@ -59,11 +61,12 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($t:ty, $name:literal, $largest:expr, $spread:expr, $exp:path) => {
+    ($t:ty, $name:literal, $largest:expr, $spread:expr, $farthest:expr, $exp:path) => {
         impl Real for $t {
             const NAME: &'static str = $name;
             const LARGEST: f64 = $largest;
             const SMALLEST_SPREAD: f64 = $spread;
+            const FARTHEST: Self = $farthest;
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             const MISSING: Self = <$t>::NAN;
@@ -91,5 +94,5 @@ macro_rules! real {
     };
 }
 
-real!(f32, "f32", 1e37, 1e-37, crate::math::exp::exp_f32);
-real!(f64, "f64", 1e140, 1e-140, crate::math::exp::exp_f64);
+real!(f32, "f32", 1e37, 1e-37, 1e9, crate::math::exp::exp_f32);
+real!(f64, "f64", 1e140, 1e-140, 1e100, crate::math::exp::exp_f64);

@@ -2,7 +2,9 @@
 
 use rand::RngExt;
 
-use crate::{Absent, Batch, Context, Dense, Real, Result, Source, Sparse, Statistics, Table, gather};
+use crate::{
+    Absent, Batch, Context, Dense, Real, Result, Source, Sparse, Statistics, Table, gather,
+};
 
 /// A row with the key it was chosen by.
 #[derive(Clone)]
@@ -21,7 +23,8 @@ struct Chosen<T> {
 
 impl<T: Real> Chosen<T> {
     fn offer(&mut self, key: f64, number: usize, row: impl FnOnce() -> Row<T>) {
-        let place = self.rows.partition_point(|r| r.key < key || (r.key == key && r.number < number));
+        let place =
+            self.rows.partition_point(|r| r.key < key || (r.key == key && r.number < number));
         if place < self.most {
             self.rows.insert(place, row());
             self.rows.truncate(self.most);
@@ -112,7 +115,11 @@ pub fn sample_rows<T: Real>(
     table.with_weights(chosen.rows.iter().map(|row| row.weight).collect())
 }
 
-fn stored_cells<T: Real>(batch: &Batch<'_, T>, row: usize, absent: Option<Absent>) -> Vec<(u32, T)> {
+fn stored_cells<T: Real>(
+    batch: &Batch<'_, T>,
+    row: usize,
+    absent: Option<Absent>,
+) -> Vec<(u32, T)> {
     let mut cells = Vec::new();
     batch.for_each_observed(row, |column, value| {
         if absent != Some(Absent::Zero) || value != T::ZERO {

@@ -156,6 +156,9 @@ pub fn learn<T: Real, L: Learner<T>>(
     };
     let mut progress =
         resumed.unwrap_or(Progress { restart: 0, current: None, ended: Vec::new(), best: None });
+    // A row of weight 2 is two rows, here too.
+    let weights = source.about().weights.as_ref();
+    let rows = weights.map_or(source.rows() as f64, |w| w.iter().sum());
     let mut lanes = Lanes::new(source.batches(), || learner.statistics(), || learner.workspace());
     let mut saved = Instant::now();
 
@@ -199,7 +202,7 @@ pub fn learn<T: Real, L: Learner<T>>(
             let change = told.bounds.last().map(|last| bound - last);
             told.bounds.push(bound);
             let settled = pass.pass > learner.settles(restart);
-            let small = change.is_some_and(|c| c.abs() <= plan.tolerance * source.rows() as f64);
+            let small = change.is_some_and(|c| c.abs() <= plan.tolerance * rows);
             let ended = if settled && small {
                 Some(Status::Converged)
             } else if pass.pass >= plan.passes {

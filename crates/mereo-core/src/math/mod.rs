@@ -76,7 +76,11 @@ pub fn product_tn<T: Real>(out: &mut [T], left: Matrix<'_, T>, right: Matrix<'_,
 }
 
 fn multiply<T: Real>(out: &mut [T], left: MatRef<'_, T>, right: MatRef<'_, T>, add: bool) {
-    let out = MatMut::from_row_major_slice_mut(&mut out[..left.nrows() * right.ncols()], left.nrows(), right.ncols());
+    let out = MatMut::from_row_major_slice_mut(
+        &mut out[..left.nrows() * right.ncols()],
+        left.nrows(),
+        right.ncols(),
+    );
     let accum = if add { Accum::Add } else { Accum::Replace };
     matmul(out, accum, left, right, T::ONE, Par::Seq);
 }

@@ -7,6 +7,11 @@ use crate::{Batch, Context, Dense, Random, Real, Result, Source, map_rows};
 
 /// Rows to codes: the posterior over states of every part, part by part.
 pub trait Encode<T: Real>: Sync {
+    /// Columns that rows must have, if the model knows: data of another width is an error.
+    fn expects_columns(&self) -> Option<usize> {
+        None
+    }
+
     /// Numbers in a row's code.
     fn code_width(&self) -> usize;
 
@@ -16,6 +21,11 @@ pub trait Encode<T: Real>: Sync {
 
 /// Rows to rows: what the model makes of them, with unobserved cells filled in.
 pub trait Reconstruct<T: Real>: Sync {
+    /// Columns that rows must have, if the model knows: data of another width is an error.
+    fn expects_columns(&self) -> Option<usize> {
+        None
+    }
+
     /// Writes the reconstruction of a batch, row after row, every cell filled.
     fn reconstruct_batch(&self, batch: &Batch<'_, T>, out: &mut [T]);
 }
@@ -34,6 +44,11 @@ pub enum ScoreKind {
 
 /// Rows to log densities, in nats.
 pub trait Score<T: Real>: Sync {
+    /// Columns that rows must have, if the model knows: data of another width is an error.
+    fn expects_columns(&self) -> Option<usize> {
+        None
+    }
+
     /// What the numbers are.
     fn score_kind(&self) -> ScoreKind;
 
@@ -102,12 +117,24 @@ pub trait Explain<T: Real>: Parts {
     fn responsible_parts_batch(&self, batch: &Batch<'_, T>, out: &mut [u32]);
 }
 
+fn check_columns<T: Real>(expected: Option<usize>, source: &dyn Source<T>) -> Result<()> {
+    match expected {
+        Some(columns) if columns != source.columns() => Err(crate::Error::found(
+            crate::Place::default(),
+            format!("rows of {} columns", source.columns()),
+            format!("the {columns} columns that the model was learned from"),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// The codes of all rows.
 pub fn encode<T: Real>(
     model: &dyn Encode<T>,
     source: &dyn Source<T>,
     context: &Context,
 ) -> Result<Dense<T>> {
+    check_columns(model.expects_columns(), source)?;
     let width = model.code_width();
     let codes = map_rows(source, context, width, |batch, out| model.encode_batch(batch, out))?;
     Dense::new(source.rows(), width, codes)
@@ -119,6 +146,7 @@ pub fn reconstruct<T: Real>(
     source: &dyn Source<T>,
     context: &Context,
 ) -> Result<Dense<T>> {
+    check_columns(model.expects_columns(), source)?;
     let width = source.columns();
     let rows = map_rows(source, context, width, |batch, out| model.reconstruct_batch(batch, out))?;
     Dense::new(source.rows(), width, rows)
@@ -141,6 +169,7 @@ pub fn score<T: Real>(
     source: &dyn Source<T>,
     context: &Context,
 ) -> Result<Scores> {
+    check_columns(model.expects_columns(), source)?;
     let rows = map_rows(source, context, 1, |batch, out| model.score_batch(batch, out))?;
     let weights = source.about().weights.as_deref();
     let weight = |row: usize| weights.map_or(1.0, |w| w[row]);

@@ -152,6 +152,59 @@ impl ModelFile {
         Ok(tensor)
     }
 
+    /// Takes a tensor that must be there and have exactly this shape, all numbers finite.
+    pub fn take_shaped(&mut self, name: &str, shape: &[usize], path: &Path) -> Result<Vec<f64>> {
+        let tensor = self.take(name, shape.len(), path)?;
+        if tensor.shape == shape {
+            return Ok(tensor.values);
+        }
+        let problem =
+            format!("the tensor `{name}` has shape {:?}, expected {shape:?}", tensor.shape);
+        Err(Error::model_file(path, problem))
+    }
+
+    /// As [`take_shaped`](Self::take_shaped), every number a mean that data can have.
+    pub fn take_means(&mut self, name: &str, shape: &[usize], path: &Path) -> Result<Vec<f64>> {
+        let values = self.take_shaped(name, shape, path)?;
+        refuse(name, &values, |v| v.abs() <= 1e150, "a magnitude of at most 1e150", path)?;
+        Ok(values)
+    }
+
+    /// As [`take_shaped`](Self::take_shaped), every number a variance.
+    pub fn take_variances(&mut self, name: &str, shape: &[usize], path: &Path) -> Result<Vec<f64>> {
+        let values = self.take_shaped(name, shape, path)?;
+        let proper = |v: f64| (1e-300..=1e300).contains(&v);
+        refuse(name, &values, proper, "a variance from 1e-300 to 1e300", path)?;
+        Ok(values)
+    }
+
+    /// As [`take_shaped`](Self::take_shaped), the numbers along the last index a distribution. One
+    /// that adds up to almost 1 is made to add up to 1.
+    pub fn take_distributions(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        path: &Path,
+    ) -> Result<Vec<f64>> {
+        let mut values = self.take_shaped(name, shape, path)?;
+        refuse(name, &values, |v| v >= 0.0, "at least 0", path)?;
+        let width = shape.last().copied().unwrap_or(1).max(1);
+        for (index, row) in values.chunks_mut(width).enumerate() {
+            let sum: f64 = row.iter().sum();
+            if !((sum - 1.0).abs() < 1e-3) {
+                return Err(Error::model_file(
+                    path,
+                    format!("row {index} of `{name}` is no distribution: it adds up to {sum}"),
+                ));
+            }
+            // What was written by us comes back as it was.
+            if (sum - 1.0).abs() > 1e-9 {
+                row.iter_mut().for_each(|p| *p /= sum);
+            }
+        }
+        Ok(values)
+    }
+
     /// The file as bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let manifest =
@@ -216,6 +269,23 @@ impl ModelFile {
             tensors.insert(name.to_owned(), Tensor::new(view.shape().to_vec(), values));
         }
         Ok(Self { manifest, tensors })
+    }
+}
+
+/// Names the first number that is not as it should be.
+fn refuse(
+    name: &str,
+    values: &[f64],
+    proper: impl Fn(f64) -> bool,
+    expected: &str,
+    path: &Path,
+) -> Result<()> {
+    match values.iter().position(|&v| !proper(v)) {
+        None => Ok(()),
+        Some(at) => Err(Error::model_file(
+            path,
+            format!("`{name}` holds {} at position {at}, expected {expected}", values[at]),
+        )),
     }
 }
 

@@ -35,7 +35,12 @@ impl ColumnMoments {
     /// Looks at every row of a source once.
     pub fn of<T: Real>(source: &dyn Source<T>, context: &Context) -> Result<Self> {
         let columns = source.columns();
-        gather(source, context, || Self::new(columns), |batch, moments: &mut Self| moments.look(batch))
+        gather(
+            source,
+            context,
+            || Self::new(columns),
+            |batch, moments: &mut Self| moments.look(batch),
+        )
     }
 
     fn new(columns: usize) -> Self {
@@ -164,7 +169,10 @@ impl<T: Real> Frame<T> {
     pub fn new(centre: &[f64], variance: &[f64]) -> Self {
         Self {
             centre: centre.iter().map(|&c| T::of(c)).collect(),
-            inverse: variance.iter().map(|&v| T::of(1.0 / v.sqrt().max(T::SMALLEST_SPREAD))).collect(),
+            inverse: variance
+                .iter()
+                .map(|&v| T::of(1.0 / v.sqrt().max(T::SMALLEST_SPREAD)))
+                .collect(),
         }
     }
 
@@ -203,6 +211,16 @@ impl<T: Real> Frame<T> {
     /// A cell of the data in the frame's units.
     #[inline(always)]
     pub(super) fn cell(&self, column: usize, value: T) -> T {
-        (value - self.centre[column]) * self.inverse[column]
+        limited((value - self.centre[column]) * self.inverse[column])
     }
+}
+
+/// A cell in the frame's units, at most so large that its square and all that is done with it
+/// stay finite. Only rows that hardly count, or count not at all, can be so far out in the frame
+/// of the data they belong to; without the limit a row of weight 0 could still tell `0 ∞ = NaN`.
+#[inline(always)]
+pub(super) fn limited<T: Real>(value: T) -> T {
+    let most = T::FARTHEST;
+    let below = if value > most { most } else { value };
+    if below < -most { -most } else { below }
 }

@@ -1,5 +1,6 @@
 //! The evidence of every row for every slot.
 
+use super::columns::limited;
 use super::{Form, Frame, level_codes, level_of};
 use crate::math::{Matrix, product_nt};
 use crate::{Absent, Batch, Block, Real};
@@ -105,8 +106,35 @@ impl<T: Real> Padded<T> {
 }
 
 impl<T: Real> Evidence<T> {
-    /// Derives the natural parameters for data of this form, measured in this frame.
+    /// Derives the natural parameters for data of this form, measured in this frame. Evidence is
+    /// that of densities in the data's units.
     pub fn new(params: &SlotParams<'_>, frame: &Frame<T>, form: &Form) -> Self {
+        Self::derive(params, frame, form, |_, variance| variance.ln())
+    }
+
+    /// As [`Evidence::new`], of densities in the frame's units: an observed cell of column d tells
+    /// `log` [`scale(d)`](Frame::scale) more. Whatever the data's units, these are moderate
+    /// numbers, and single precision keeps their differences.
+    pub fn in_frame(params: &SlotParams<'_>, frame: &Frame<T>, form: &Form) -> Self {
+        Self::derive(params, frame, form, |d, variance| {
+            let scale = frame.scale(d);
+            (variance / (scale * scale)).ln()
+        })
+    }
+
+    /// As [`Evidence::new`] without the normalisers of the densities: log priors less half the
+    /// squared distances, in units of the variances.
+    pub fn of_distances(params: &SlotParams<'_>, frame: &Frame<T>, form: &Form) -> Self {
+        Self::derive(params, frame, form, |_, _| 0.0)
+    }
+
+    /// `log_variance` is what a column and a variance in it add to twice the error of a cell.
+    fn derive(
+        params: &SlotParams<'_>,
+        frame: &Frame<T>,
+        form: &Form,
+        log_variance: impl Fn(usize, f64) -> f64,
+    ) -> Self {
         let (slots, columns) = (params.slots(), frame.columns());
         // Of one slot in one column: coefficients of x'², x' and 1.
         let natural = |s: usize, d: usize| {
@@ -114,7 +142,8 @@ impl<T: Real> Evidence<T> {
             let variance = params.variance[s * columns + d];
             let precision = params.gate(d, s) * (scale * scale / variance);
             let mean = frame.inward(d, params.mean[s * columns + d]);
-            let constant = -0.5 * (precision * mean * mean + params.gate(d, s) * variance.ln());
+            let normaliser = params.gate(d, s) * log_variance(d, variance);
+            let constant = -0.5 * (precision * mean * mean + normaliser);
             [-0.5 * precision, precision * mean, constant]
         };
         let mut base: Vec<f64> = params.log_prior.to_vec();
@@ -136,8 +165,10 @@ impl<T: Real> Evidence<T> {
             Form::Unobserved { levels } if !levels.is_empty() => {
                 let stride = padded_slots(slots);
                 let mut table = Padded::zeros(columns * levels.len() * stride);
-                for (d, block) in table.as_mut_slice().chunks_mut(levels.len() * stride).enumerate() {
-                    let inward: Vec<f64> = levels.iter().map(|&l| frame.cell(d, T::of(l)).wide()).collect();
+                for (d, block) in table.as_mut_slice().chunks_mut(levels.len() * stride).enumerate()
+                {
+                    let inward: Vec<f64> =
+                        levels.iter().map(|&l| frame.cell(d, T::of(l)).wide()).collect();
                     for s in 0..slots {
                         let [square, linear, constant] = natural(s, d);
                         for (l, &x) in inward.iter().enumerate() {
@@ -195,7 +226,10 @@ impl<T: Real> Evidence<T> {
                 let features = Matrix::new(&work.features, batch.rows, used);
                 product_nt(&mut work.slots, natural, features, true);
             }
-            (Coefficients::Levels { codes, levels, table }, Block::Sparse { starts, indices, values, .. }) => {
+            (
+                Coefficients::Levels { codes, levels, table },
+                Block::Sparse { starts, indices, values, .. },
+            ) => {
                 let stride = padded_slots(self.slots);
                 let table = table.as_slice();
                 self.by_row(batch, starts, &self.prior, work, |at, sums| {
@@ -206,7 +240,10 @@ impl<T: Real> Evidence<T> {
                     }
                 });
             }
-            (Coefficients::Entries { absent, table }, Block::Sparse { starts, indices, values, .. }) => {
+            (
+                Coefficients::Entries { absent, table },
+                Block::Sparse { starts, indices, values, .. },
+            ) => {
                 let stride = padded_slots(self.slots);
                 let table = table.as_slice();
                 let (start, one) = match absent {
@@ -219,7 +256,9 @@ impl<T: Real> Evidence<T> {
                     let entry = &table[column * 3 * stride..(column + 1) * 3 * stride];
                     let (square, rest) = entry.split_at(stride);
                     let (linear, constant) = rest.split_at(stride);
-                    for (((sum, &a), &b), &c) in sums.iter_mut().zip(square).zip(linear).zip(constant) {
+                    for (((sum, &a), &b), &c) in
+                        sums.iter_mut().zip(square).zip(linear).zip(constant)
+                    {
                         *sum += (a * x + b) * x + one * c;
                     }
                 });
@@ -280,10 +319,12 @@ impl<T: Real> Evidence<T> {
             #[inline(always)]
             || {
                 if complete {
-                    for (row, out) in values.chunks_exact(columns).zip(features.chunks_exact_mut(width)) {
+                    for (row, out) in
+                        values.chunks_exact(columns).zip(features.chunks_exact_mut(width))
+                    {
                         let (square, linear) = out.split_at_mut(columns);
                         for d in 0..columns {
-                            let x = (row[d] - centre[d]) * inverse[d];
+                            let x = limited((row[d] - centre[d]) * inverse[d]);
                             linear[d] = x;
                             square[d] = x * x;
                         }
@@ -298,7 +339,7 @@ impl<T: Real> Evidence<T> {
                     let (square, rest) = out.split_at_mut(columns);
                     let (linear, there) = rest.split_at_mut(columns);
                     for d in 0..columns {
-                        let x = (row[d] - centre[d]) * inverse[d];
+                        let x = limited((row[d] - centre[d]) * inverse[d]);
                         let missing = x.is_missing();
                         let x = if missing { T::ZERO } else { x };
                         linear[d] = x;

@@ -12,12 +12,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ColumnMoments, Evidence, Form, Frame, SlotParams, SlotStatistics, SlotWork};
-use crate::{
-    Batch, Context, Dense, Error, Learner, Pass, Random, Real, Result, Source, Start, Statistics, Table,
-    sample_rows,
+use super::{
+    ColumnMoments, Evidence, Form, Frame, SlotParams, SlotStatistics, SlotWork, WorstRow, WorstRows,
 };
-use rand::RngExt;
+use crate::{
+    Batch, Context, Dense, Error, Learner, Pass, Random, Real, Result, Source, Start, Statistics,
+    Table, draw, sample_rows,
+};
 
 /// Rows that starts are picked from.
 const START_ROWS: usize = 4096;
@@ -63,22 +64,10 @@ pub struct LloydStatistics<T> {
     slots: SlotStatistics<T>,
     rows: f64,
     observed: f64,
-    /// Evidence of the nearest means, all rows and groups together.
+    /// Minus half the squared distances from the nearest means, all rows and groups together.
     nearest: f64,
-    /// Farthest rows of each group: distance, row number, cells.
-    far: Vec<Vec<(f64, usize, Vec<f64>)>>,
-    keep: usize,
-}
-
-impl<T: Real> LloydStatistics<T> {
-    fn keep_far(&mut self, group: usize, distance: f64, row: usize, cells: impl FnOnce() -> Vec<f64>) {
-        let far = &mut self.far[group];
-        let place = far.partition_point(|f| f.0 > distance || (f.0 == distance && f.1 < row));
-        if place < self.keep {
-            far.insert(place, (distance, row, cells()));
-            far.truncate(self.keep);
-        }
-    }
+    /// Rows of each group that are far from every mean.
+    far: WorstRows,
 }
 
 impl<T: Real> Statistics for LloydStatistics<T> {
@@ -87,17 +76,13 @@ impl<T: Real> Statistics for LloydStatistics<T> {
         self.rows += other.rows;
         self.observed += other.observed;
         self.nearest += other.nearest;
-        for (group, far) in other.far.iter().enumerate() {
-            for (distance, row, cells) in far {
-                self.keep_far(group, *distance, *row, || cells.clone());
-            }
-        }
+        self.far.merge(&other.far);
     }
 
     fn reset(&mut self) {
         self.slots.reset();
         (self.rows, self.observed, self.nearest) = (0.0, 0.0, 0.0);
-        self.far.iter_mut().for_each(Vec::clear);
+        self.far.clear();
     }
 
     fn finish(&mut self) {
@@ -142,7 +127,13 @@ impl<T: Real> Lloyd<T> {
 
     /// k-means++ within one group: each start is a row drawn with probability proportional to
     /// its squared distance from the starts so far.
-    fn spread_starts(&self, rows: &Dense<f64>, weights: &[f64], group: usize, random: &mut Random) -> Vec<f64> {
+    fn spread_starts(
+        &self,
+        rows: &Dense<f64>,
+        weights: &[f64],
+        group: usize,
+        random: &mut Random,
+    ) -> Vec<f64> {
         let columns = self.columns();
         let in_group: Vec<usize> = (0..columns).filter(|&d| self.gate(d, group) > 0.0).collect();
         let mut mean = Vec::with_capacity(self.states * columns);
@@ -176,22 +167,6 @@ impl<T: Real> Lloyd<T> {
         }
         mean
     }
-}
-
-/// An index drawn with probability proportional to these weights; none if all are 0.
-fn draw(weights: &[f64], random: &mut Random) -> Option<usize> {
-    let total: f64 = weights.iter().sum();
-    if !(total > 0.0) {
-        return None;
-    }
-    let mut left = random.random::<f64>() * total;
-    for (index, &weight) in weights.iter().enumerate() {
-        left -= weight;
-        if left < 0.0 {
-            return Some(index);
-        }
-    }
-    weights.iter().rposition(|&w| w > 0.0)
 }
 
 /// A table's rows in full.
@@ -228,12 +203,20 @@ impl<T: Real> Learner<T> for Lloyd<T> {
         format!("lloyd {} {} {:?} {:?}", self.groups, self.states, self.gate, self.unit)
     }
 
-    fn start(&self, source: &dyn Source<T>, restart: usize, context: &Context) -> Result<Start<LloydState>> {
+    fn start(
+        &self,
+        source: &dyn Source<T>,
+        restart: usize,
+        context: &Context,
+    ) -> Result<Start<LloydState>> {
         // Dense copies of the rows to start from must fit in memory however wide they are.
         let most = START_ROWS.min((1 << 26) / self.columns().max(1)).max(4 * self.states);
         let sample = sample_rows(source, most, "lloyd", context)?;
         if sample.rows() == 0 {
-            return Err(Error::option("weights", "every row has weight 0: there is nothing to learn from"));
+            return Err(Error::option(
+                "weights",
+                "every row has weight 0: there is nothing to learn from",
+            ));
         }
         let rows = in_full(&sample)?;
         let ones;
@@ -271,7 +254,7 @@ impl<T: Real> Learner<T> for Lloyd<T> {
             log_prior: &vec![0.0; slots],
         };
         let keep_far = state.reseeds < MOST_RESEEDS && state.usage.iter().any(|&u| u < EMPTY);
-        Prepared { evidence: Evidence::new(&params, &self.frame, &self.form), keep_far }
+        Prepared { evidence: Evidence::of_distances(&params, &self.frame, &self.form), keep_far }
     }
 
     fn statistics(&self) -> LloydStatistics<T> {
@@ -280,8 +263,7 @@ impl<T: Real> Learner<T> for Lloyd<T> {
             rows: 0.0,
             observed: 0.0,
             nearest: 0.0,
-            far: vec![Vec::new(); self.groups],
-            keep: self.states,
+            far: WorstRows::new(self.groups, self.states),
         }
     }
 
@@ -300,18 +282,14 @@ impl<T: Real> Learner<T> for Lloyd<T> {
         let rows = batch.rows;
         work.norms.resize(rows, T::ZERO);
         for group in 0..self.groups {
-            let part = &mut work.slots[group * self.states * rows..(group + 1) * self.states * rows];
+            let part =
+                &mut work.slots[group * self.states * rows..(group + 1) * self.states * rows];
             largest(part, &mut work.norms);
             for row in 0..rows {
-                let (weight, nearest) = (batch.weight(row), work.norms[row].wide());
-                statistics.nearest += weight * nearest;
-                if prepared.keep_far && weight > 0.0 {
-                    statistics.keep_far(group, -nearest, batch.first_row + row, || {
-                        let mut cells = vec![T::ZERO; batch.columns];
-                        batch.dense_row(row, &mut cells);
-                        cells.iter().map(|v| v.wide()).collect()
-                    });
-                }
+                statistics.nearest += batch.weight(row) * work.norms[row].wide();
+            }
+            if prepared.keep_far {
+                statistics.far.offer_batch(group, batch, &work.norms);
             }
             assign(part, &mut work.norms, batch);
         }
@@ -329,7 +307,12 @@ impl<T: Real> Learner<T> for Lloyd<T> {
             - statistics.rows * self.groups as f64 * (self.states as f64).ln()
     }
 
-    fn relearn(&self, state: &mut LloydState, statistics: &LloydStatistics<T>, _pass: Pass) -> Vec<String> {
+    fn relearn(
+        &self,
+        state: &mut LloydState,
+        statistics: &LloydStatistics<T>,
+        _pass: Pass,
+    ) -> Vec<String> {
         let columns = self.columns();
         let moments = statistics.slots.moments(&self.frame);
         for (i, mean) in state.mean.iter_mut().enumerate() {
@@ -341,10 +324,10 @@ impl<T: Real> Learner<T> for Lloyd<T> {
         state.distortion = self.distortion(statistics);
         let mut notes = Vec::new();
         for group in 0..self.groups {
-            let mut far = statistics.far[group].iter();
+            let mut far = statistics.far.of(group).iter();
             for slot in group * self.states..(group + 1) * self.states {
                 if state.usage[slot] < EMPTY
-                    && let Some((_, row, cells)) = far.next()
+                    && let Some(WorstRow { row, cells, .. }) = far.next()
                 {
                     for (d, &x) in cells.iter().enumerate() {
                         if !x.is_nan() {
@@ -363,8 +346,11 @@ impl<T: Real> Learner<T> for Lloyd<T> {
 impl<T: Real> Lloyd<T> {
     /// Mean squared distance of a cell from its mean, in units.
     fn distortion(&self, statistics: &LloydStatistics<T>) -> f64 {
-        let squares = -2.0 * statistics.nearest - self.log_units;
-        squares.max(0.0) / statistics.observed.max(1.0)
+        if statistics.observed > 0.0 {
+            (-2.0 * statistics.nearest).max(0.0) / statistics.observed
+        } else {
+            0.0
+        }
     }
 }
 

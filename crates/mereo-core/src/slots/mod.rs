@@ -17,15 +17,23 @@
 //! Responsibilities stand slot after slot (`[S, R]`), so that everything done to them is a plain
 //! loop over rows that the compiler can vectorise. Sparse batches visit stored entries only.
 
+mod clusters;
 mod columns;
+mod densities;
 mod evidence;
+mod ground;
 mod lloyd;
 mod statistics;
+mod worst;
 
+pub use clusters::Clusters;
 pub use columns::{ColumnMoments, Frame};
+pub use densities::{Densities, RowCells, first_smallest};
 pub use evidence::{Evidence, SlotParams, SlotWork};
+pub use ground::Ground;
 pub use lloyd::{Lloyd, LloydState};
 pub use statistics::{SlotMoments, SlotStatistics};
+pub use worst::{WorstRow, WorstRows};
 
 use crate::{Absent, Batch, Block, Context, Real, Result, Source, Statistics, gather};
 
@@ -56,9 +64,10 @@ impl Form {
             None => Self::Dense,
             Some(Absent::Zero) => Self::Zero,
             Some(Absent::Unobserved) => {
-                let found = gather(source, context, Levels::default, |batch, levels: &mut Levels| {
-                    levels.look(batch);
-                })?;
+                let found =
+                    gather(source, context, Levels::default, |batch, levels: &mut Levels| {
+                        levels.look(batch);
+                    })?;
                 let levels = if found.too_many { Vec::new() } else { found.values };
                 Self::Unobserved { levels }
             }
@@ -69,7 +78,9 @@ impl Form {
     pub fn of_batch<T: Real>(batch: &Batch<'_, T>) -> Self {
         match batch.block {
             Block::Dense { .. } => Self::Dense,
-            Block::Sparse { absent: Absent::Unobserved, .. } => Self::Unobserved { levels: Vec::new() },
+            Block::Sparse { absent: Absent::Unobserved, .. } => {
+                Self::Unobserved { levels: Vec::new() }
+            }
             Block::Sparse { absent: Absent::Zero, .. } => Self::Zero,
         }
     }
@@ -98,7 +109,8 @@ impl Levels {
 
     fn add(&mut self, value: f64) {
         if let Err(place) = self.values.binary_search_by(|v| v.total_cmp(&value)) {
-            let simple = value >= 0.0 && value * 2.0 < LEVEL_CODES as f64 && (value * 2.0).fract() == 0.0;
+            let simple =
+                value >= 0.0 && value * 2.0 < LEVEL_CODES as f64 && (value * 2.0).fract() == 0.0;
             self.too_many |= !simple || self.values.len() == MOST_LEVELS;
             self.values.insert(place, value);
         }
@@ -148,7 +160,9 @@ pub fn responsibilities<T: Real>(
     pulp::Arch::new().dispatch(
         #[inline(always)]
         || {
-            for (part, norm) in evidence.chunks_exact_mut(states * rows).zip(norms.chunks_exact_mut(rows)) {
+            for (part, norm) in
+                evidence.chunks_exact_mut(states * rows).zip(norms.chunks_exact_mut(rows))
+            {
                 norm.copy_from_slice(&part[..rows]);
                 for slot in part[rows..].chunks_exact(rows) {
                     for (m, &v) in norm.iter_mut().zip(slot) {
@@ -168,7 +182,9 @@ pub fn responsibilities<T: Real>(
         #[inline(always)]
         || {
             let mut sum = vec![T::ZERO; rows];
-            for (part, norm) in evidence.chunks_exact_mut(states * rows).zip(norms.chunks_exact_mut(rows)) {
+            for (part, norm) in
+                evidence.chunks_exact_mut(states * rows).zip(norms.chunks_exact_mut(rows))
+            {
                 sum.fill(T::ZERO);
                 for slot in part.chunks_exact(rows) {
                     for (s, &v) in sum.iter_mut().zip(slot) {

@@ -97,7 +97,8 @@ impl SlotMoments {
                 let inner = self.first[i] / count;
                 let scale = frame.scale(d);
                 mean[i] = frame.outward(d, inner);
-                variance[i] = ((self.second[i] / count - inner * inner) * (scale * scale)).max(floor[d]);
+                variance[i] =
+                    ((self.second[i] / count - inner * inner) * (scale * scale)).max(floor[d]);
             } else {
                 variance[i] = variance[i].max(floor[d]);
             }
@@ -116,10 +117,13 @@ impl<T: Real> SlotStatistics<T> {
                 levels: levels.clone(),
                 quick: Quick::zeros(columns * levels.len() * stride),
             },
-            Form::Unobserved { .. } => {
-                Sums::Entries { absent: Absent::Unobserved, quick: Quick::zeros(columns * 3 * stride) }
+            Form::Unobserved { .. } => Sums::Entries {
+                absent: Absent::Unobserved,
+                quick: Quick::zeros(columns * 3 * stride),
+            },
+            Form::Zero => {
+                Sums::Entries { absent: Absent::Zero, quick: Quick::zeros(columns * 3 * stride) }
             }
-            Form::Zero => Sums::Entries { absent: Absent::Zero, quick: Quick::zeros(columns * 3 * stride) },
         };
         Self { slots, columns, total: vec![0.0; slots], complete: vec![0.0; slots], sums }
     }
@@ -149,8 +153,9 @@ impl<T: Real> SlotStatistics<T> {
                 pulp::Arch::new().dispatch(
                     #[inline(always)]
                     || {
-                        for (sum, new) in
-                            sums.chunks_exact_mut(3 * self.columns).zip(work.product.chunks_exact(used))
+                        for (sum, new) in sums
+                            .chunks_exact_mut(3 * self.columns)
+                            .zip(work.product.chunks_exact(used))
                         {
                             for (s, &n) in sum.iter_mut().zip(new) {
                                 *s += n.wide();
@@ -159,7 +164,10 @@ impl<T: Real> SlotStatistics<T> {
                     },
                 );
             }
-            (Sums::Levels { codes, levels, quick }, Block::Sparse { starts, indices, values, .. }) => {
+            (
+                Sums::Levels { codes, levels, quick },
+                Block::Sparse { starts, indices, values, .. },
+            ) => {
                 let stride = padded_slots(self.slots);
                 turn(&work.slots, rows, self.slots, &mut work.by_row);
                 let table = quick.quick.as_mut_slice();
@@ -207,7 +215,9 @@ impl<T: Real> SlotStatistics<T> {
         match (&mut self.sums, &other.sums) {
             (Sums::Dense(a), Sums::Dense(b)) => add(a, b),
             (Sums::Entries { quick: a, .. }, Sums::Entries { quick: b, .. })
-            | (Sums::Levels { quick: a, .. }, Sums::Levels { quick: b, .. }) => add(&mut a.sums, &b.sums),
+            | (Sums::Levels { quick: a, .. }, Sums::Levels { quick: b, .. }) => {
+                add(&mut a.sums, &b.sums)
+            }
             _ => unreachable!("lanes of one pass have statistics of one form"),
         }
     }

@@ -2,7 +2,8 @@
 
 use mereo_core::math::HALF_LOG_TWO_PI;
 use mereo_core::slots::{
-    Evidence, Form, Frame, SlotMoments, SlotParams, SlotStatistics, SlotWork, responsibilities,
+    Evidence, Form, Frame, SlotMoments, SlotParams, SlotStatistics, SlotWork, WorstRow, WorstRows,
+    responsibilities,
 };
 use mereo_core::{Batch, Context, Learner, Pass, Real, Result, Schedule, Source, Start, Statistics};
 use serde::{Deserialize, Serialize};
@@ -59,38 +60,21 @@ pub(crate) struct McvqLearner<'a, T> {
 pub(crate) struct McvqStatistics<T> {
     slots: SlotStatistics<T>,
     bound: f64,
-    /// For each part the rows it explains worst, if there are empty states: log normaliser, row
-    /// number, cells.
-    worst: Vec<Vec<(f64, usize, Vec<f64>)>>,
-    keep: usize,
-}
-
-impl<T: Real> McvqStatistics<T> {
-    fn keep_worst(&mut self, part: usize, norm: f64, row: usize, cells: impl FnOnce() -> Vec<f64>) {
-        let worst = &mut self.worst[part];
-        let place = worst.partition_point(|w| w.0 < norm || (w.0 == norm && w.1 < row));
-        if place < self.keep {
-            worst.insert(place, (norm, row, cells()));
-            worst.truncate(self.keep);
-        }
-    }
+    /// For each part the rows it explains worst by log normaliser, if there are empty states.
+    worst: WorstRows,
 }
 
 impl<T: Real> Statistics for McvqStatistics<T> {
     fn merge(&mut self, other: &Self) {
         self.slots.merge(&other.slots);
         self.bound += other.bound;
-        for (part, worst) in other.worst.iter().enumerate() {
-            for (norm, row, cells) in worst {
-                self.keep_worst(part, *norm, *row, || cells.clone());
-            }
-        }
+        self.worst.merge(&other.worst);
     }
 
     fn reset(&mut self) {
         self.slots.reset();
         self.bound = 0.0;
-        self.worst.iter_mut().for_each(Vec::clear);
+        self.worst.clear();
     }
 
     fn finish(&mut self) {
@@ -145,13 +129,13 @@ impl<T: Real> McvqLearner<'_, T> {
         let columns = self.columns();
         let mut notes = Vec::new();
         for part in 0..self.parts {
-            let mut worst = statistics.worst[part].iter();
+            let mut worst = statistics.worst.of(part).iter();
             let slots = part * self.states..(part + 1) * self.states;
             for slot in slots.clone() {
                 if state.state_prior[slot] * (self.states as f64) >= EMPTY {
                     continue;
                 }
-                let Some((_, row, cells)) = worst.next() else { break };
+                let Some(WorstRow { row, cells, .. }) = worst.next() else { break };
                 for (d, &x) in cells.iter().enumerate() {
                     let i = slot * columns + d;
                     if !x.is_nan() {
@@ -209,8 +193,7 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
         McvqStatistics {
             slots: SlotStatistics::new(self.parts * self.states, self.columns(), &self.form),
             bound: 0.0,
-            worst: vec![Vec::new(); self.parts],
-            keep: self.states,
+            worst: WorstRows::new(self.parts, self.states),
         }
     }
 
@@ -238,15 +221,7 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
         statistics.bound += bound - HALF_LOG_TWO_PI * work.observed;
         if prepared.keep_worst {
             for (part, norms) in work.norms.chunks_exact(rows).enumerate() {
-                for (row, norm) in norms.iter().enumerate() {
-                    if batch.weight(row) > 0.0 {
-                        statistics.keep_worst(part, norm.wide(), batch.first_row + row, || {
-                            let mut cells = vec![T::ZERO; batch.columns];
-                            batch.dense_row(row, &mut cells);
-                            cells.iter().map(|v| v.wide()).collect()
-                        });
-                    }
-                }
+                statistics.worst.offer_batch(part, batch, norms);
             }
         }
         statistics.slots.add(batch, prepared.evidence.frame(), work);

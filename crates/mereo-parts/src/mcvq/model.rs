@@ -6,9 +6,8 @@ use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, product_tn};
 use mereo_core::slots::{Evidence, Form, Frame, SlotParams, SlotWork, responsibilities};
 use mereo_core::{
     Batch, Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView, Random, Real, Reconstruct, Result,
-    Sample, Score, ScoreKind, Tensor,
+    Sample, Score, ScoreKind, Tensor, draw,
 };
-use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::learner::State;
@@ -150,6 +149,10 @@ impl Mcvq {
 }
 
 impl<T: Real> Encode<T> for Mcvq {
+    fn expects_columns(&self) -> Option<usize> {
+        Some(self.columns)
+    }
+
     fn code_width(&self) -> usize {
         self.parts * self.states
     }
@@ -165,6 +168,10 @@ impl<T: Real> Encode<T> for Mcvq {
 }
 
 impl<T: Real> Reconstruct<T> for Mcvq {
+    fn expects_columns(&self) -> Option<usize> {
+        Some(self.columns)
+    }
+
     /// `x̂_d = Σ_k g_dk Σ_j m_kj μ_kjd`.
     fn reconstruct_batch(&self, batch: &Batch<'_, T>, out: &mut [T]) {
         let (work, frame) = self.look(batch);
@@ -190,6 +197,10 @@ impl<T: Real> Reconstruct<T> for Mcvq {
 }
 
 impl<T: Real> Score<T> for Mcvq {
+    fn expects_columns(&self) -> Option<usize> {
+        Some(self.columns)
+    }
+
     fn score_kind(&self) -> ScoreKind {
         ScoreKind::Bound
     }
@@ -228,12 +239,12 @@ impl Sample for Mcvq {
             .state_prior
             .chunks_exact(self.states)
             .enumerate()
-            .map(|(part, prior)| part * self.states + draw(prior, random))
+            .map(|(part, prior)| part * self.states + draw(prior, random).unwrap_or(0))
             .collect();
         for (d, x) in row.iter_mut().enumerate() {
             let prior = &self.gate_prior[d * self.parts..(d + 1) * self.parts];
             if noise {
-                let i = states[draw(prior, random)] * self.columns + d;
+                let i = states[draw(prior, random).unwrap_or(0)] * self.columns + d;
                 let normal: f64 = StandardNormal.sample(random);
                 *x = self.mean[i] + self.variance[i].sqrt() * normal;
             } else {
@@ -241,18 +252,6 @@ impl Sample for Mcvq {
             }
         }
     }
-}
-
-/// An index drawn from a distribution.
-fn draw(distribution: &[f64], random: &mut Random) -> usize {
-    let mut left: f64 = random.random();
-    for (index, p) in distribution.iter().enumerate() {
-        left -= p;
-        if left < 0.0 {
-            return index;
-        }
-    }
-    distribution.iter().rposition(|p| *p > 0.0).unwrap_or(0)
 }
 
 impl Parts for Mcvq {

@@ -1,0 +1,112 @@
+//! What belongs to each of a number of means.
+
+use super::densities::{Densities, RowCells, first_smallest};
+use crate::{Context, Real, Result, Source, Statistics, gather};
+
+/// The rows nearest to each of J means: how many they are, and their moments about that mean.
+///
+/// ```
+/// use mereo_core::{Context, Dense, Table, slots::Clusters};
+/// let table = Table::from(Dense::new(3, 1, vec![0.0, 1.0, 9.0])?);
+/// let clusters = Clusters::about(&table, &[0.5, 9.0], &[1.0], &Context::new(0))?;
+/// assert_eq!(clusters.total, [2.0, 1.0]);
+/// assert_eq!(clusters.variance(0), Some(0.25));
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Clusters {
+    /// Weight of the rows of each cluster, `[J]`.
+    pub total: Vec<f64>,
+    /// Weight of those that observe each column, `[J, D]`.
+    pub count: Vec<f64>,
+    /// Sum of their distances from the mean, `[J, D]`.
+    first: Vec<f64>,
+    /// Sum of their squared distances from the mean, `[J, D]`.
+    pub squares: Vec<f64>,
+    cells: RowCells,
+    distance: Vec<f64>,
+}
+
+impl Clusters {
+    /// Looks at every row of a source once. Distances are over observed cells, in these squared
+    /// units for each column; a row between two means belongs to the first.
+    pub fn about<T: Real>(
+        source: &dyn Source<T>,
+        mean: &[f64],
+        unit: &[f64],
+        context: &Context,
+    ) -> Result<Self> {
+        let columns = unit.len();
+        let states = mean.len() / columns.max(1);
+        let units: Vec<f64> = (0..mean.len()).map(|i| unit[i % columns]).collect();
+        let slots = Densities::new(columns, mean, &units);
+        let zeros = || vec![0.0; states * columns];
+        let zero = || Self {
+            total: vec![0.0; states],
+            count: zeros(),
+            first: zeros(),
+            squares: zeros(),
+            cells: RowCells::default(),
+            distance: vec![0.0; states],
+        };
+        gather(source, context, zero, |batch, clusters: &mut Self| {
+            for row in 0..batch.rows {
+                let weight = batch.weight(row);
+                if weight > 0.0 {
+                    clusters.cells.take(batch, row);
+                    slots.squares(&clusters.cells, &mut clusters.distance);
+                    clusters.add(mean, columns, weight);
+                }
+            }
+        })
+    }
+
+    /// Adds the row whose cells and distances are at hand.
+    fn add(&mut self, mean: &[f64], columns: usize, weight: f64) {
+        let state = first_smallest(&self.distance);
+        self.total[state] += weight;
+        for (d, x) in self.cells.iter() {
+            let i = state * columns + d;
+            let apart = x - mean[i];
+            self.count[i] += weight;
+            self.first[i] += weight * apart;
+            self.squares[i] += weight * apart * apart;
+        }
+    }
+
+    /// The variance of a cluster in a column, by their place in `[J, D]`; none if no row of the
+    /// cluster observes the column.
+    pub fn variance(&self, place: usize) -> Option<f64> {
+        let count = self.count[place];
+        (count > 0.0).then(|| {
+            let off = self.first[place] / count;
+            (self.squares[place] / count - off * off).max(0.0)
+        })
+    }
+}
+
+impl Statistics for Clusters {
+    fn merge(&mut self, other: &Self) {
+        let pairs = [
+            (&mut self.total, &other.total),
+            (&mut self.count, &other.count),
+            (&mut self.first, &other.first),
+            (&mut self.squares, &other.squares),
+        ];
+        for (sums, more) in pairs {
+            for (a, b) in sums.iter_mut().zip(more) {
+                *a += b;
+            }
+        }
+    }
+
+    fn reset(&mut self) {
+        for sums in [&mut self.total, &mut self.count, &mut self.first, &mut self.squares] {
+            sums.fill(0.0);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        3 * self.count.len() * size_of::<f64>()
+    }
+}

@@ -1,0 +1,230 @@
+//! The passes of the Gaussian mixture: see the [module](super) for the derivation.
+
+use mereo_core::math::HALF_LOG_TWO_PI;
+use mereo_core::slots::{
+    Evidence, Ground, SlotParams, SlotStatistics, SlotWork, WorstRow, WorstRows, responsibilities,
+};
+use mereo_core::{Batch, Context, Learner, Pass, Real, Result, Source, Start, Statistics};
+use serde::{Deserialize, Serialize};
+
+use super::GmmParams;
+
+/// A component is empty when its prior is below this share of an equal one.
+const EMPTY: f64 = 1e-3;
+/// How many passes of a restart may seed empty components anew.
+const MOST_RESEEDS: u32 = 8;
+/// Variance of a component that was seeded from a row, relative to its column's.
+const SEEDED_VARIANCE: f64 = 0.25;
+
+/// Parameters that the passes move.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct State {
+    /// `[J]`.
+    pub(super) state_prior: Vec<f64>,
+    /// `[J, D]`.
+    pub(super) mean: Vec<f64>,
+    /// `[J, D]`.
+    pub(super) variance: Vec<f64>,
+    /// How often empty components were seeded anew.
+    pub(super) reseeds: u32,
+}
+
+/// Learns a Gaussian mixture by EM.
+pub(super) struct GmmLearner<'a, T> {
+    pub(super) params: &'a GmmParams,
+    pub(super) ground: &'a Ground<T>,
+}
+
+/// What rows tell.
+pub(super) struct GmmStatistics<T> {
+    slots: SlotStatistics<T>,
+    /// Log likelihood in the frame's units, without its constants.
+    log_likelihood: f64,
+    observed: f64,
+    /// The rows that are explained worst, if there are empty components.
+    worst: WorstRows,
+}
+
+impl<T: Real> Statistics for GmmStatistics<T> {
+    fn merge(&mut self, other: &Self) {
+        self.slots.merge(&other.slots);
+        self.log_likelihood += other.log_likelihood;
+        self.observed += other.observed;
+        self.worst.merge(&other.worst);
+    }
+
+    fn reset(&mut self) {
+        self.slots.reset();
+        (self.log_likelihood, self.observed) = (0.0, 0.0);
+        self.worst.clear();
+    }
+
+    fn finish(&mut self) {
+        self.slots.finish();
+    }
+
+    fn bytes(&self) -> usize {
+        self.slots.bytes()
+    }
+}
+
+/// What looking needs, once a pass.
+pub(super) struct Prepared<T> {
+    evidence: Evidence<T>,
+    keep_worst: bool,
+}
+
+impl<T: Real> GmmLearner<'_, T> {
+    fn is_empty(&self, prior: f64) -> bool {
+        prior * (self.params.components as f64) < EMPTY
+    }
+
+    fn has_empty_component(&self, state: &State) -> bool {
+        state.reseeds < MOST_RESEEDS && state.state_prior.iter().any(|&b| self.is_empty(b))
+    }
+
+    /// The smallest variance of each column.
+    pub(super) fn floor(&self) -> Vec<f64> {
+        self.ground.reference.iter().map(|v| v * self.params.variance_floor).collect()
+    }
+
+    /// Gives each empty component the look of a row that is explained badly.
+    fn seed_empty_components(
+        &self,
+        state: &mut State,
+        worst: &[WorstRow],
+        floor: &[f64],
+    ) -> Vec<String> {
+        let columns = floor.len();
+        let mut notes = Vec::new();
+        let mut worst = worst.iter();
+        for component in 0..self.params.components {
+            if !self.is_empty(state.state_prior[component]) {
+                continue;
+            }
+            let Some(WorstRow { row, cells, .. }) = worst.next() else { break };
+            for (d, &x) in cells.iter().enumerate() {
+                let i = component * columns + d;
+                if !x.is_nan() {
+                    state.mean[i] = x;
+                }
+                state.variance[i] = (SEEDED_VARIANCE * self.ground.reference[d]).max(floor[d]);
+            }
+            state.state_prior[component] = 1.0 / self.ground.moments.rows.max(1.0);
+            notes.push(format!("empty component {component} seeded from row {row}"));
+        }
+        normalise(&mut state.state_prior);
+        state.reseeds += u32::from(!notes.is_empty());
+        notes
+    }
+}
+
+/// Makes weights add up to 1.
+pub(super) fn normalise(weights: &mut [f64]) {
+    let total: f64 = weights.iter().sum();
+    if total > 0.0 {
+        weights.iter_mut().for_each(|w| *w /= total);
+    } else {
+        weights.fill(1.0 / weights.len() as f64);
+    }
+}
+
+impl<T: Real> Learner<T> for GmmLearner<'_, T> {
+    type State = State;
+    type Prepared = Prepared<T>;
+    type Statistics = GmmStatistics<T>;
+    type Workspace = SlotWork<T>;
+
+    fn describe(&self) -> String {
+        format!("gmm {:?}", self.params)
+    }
+
+    fn start(
+        &self,
+        source: &dyn Source<T>,
+        restart: usize,
+        context: &Context,
+    ) -> Result<Start<State>> {
+        super::fit::start(self, source, restart, context)
+    }
+
+    fn settles(&self, _restart: usize) -> usize {
+        0
+    }
+
+    fn prepare(&self, state: &State, _pass: Pass) -> Prepared<T> {
+        // A prior of 0 has no logarithm; this is as good as 0 in either number type.
+        let log_prior: Vec<f64> = state.state_prior.iter().map(|b| b.max(1e-300).ln()).collect();
+        let params = SlotParams {
+            parts: 1,
+            states: self.params.components,
+            gate: None,
+            mean: &state.mean,
+            variance: &state.variance,
+            log_prior: &log_prior,
+        };
+        Prepared {
+            evidence: Evidence::in_frame(&params, &self.ground.frame, &self.ground.form),
+            keep_worst: self.has_empty_component(state),
+        }
+    }
+
+    fn statistics(&self) -> GmmStatistics<T> {
+        let (components, columns) = (self.params.components, self.ground.frame.columns());
+        GmmStatistics {
+            slots: SlotStatistics::new(components, columns, &self.ground.form),
+            log_likelihood: 0.0,
+            observed: 0.0,
+            worst: WorstRows::new(1, components),
+        }
+    }
+
+    fn workspace(&self) -> SlotWork<T> {
+        SlotWork::default()
+    }
+
+    fn look(
+        &self,
+        prepared: &Prepared<T>,
+        batch: &Batch<'_, T>,
+        work: &mut SlotWork<T>,
+        statistics: &mut GmmStatistics<T>,
+    ) {
+        prepared.evidence.of(batch, work);
+        work.norms.resize(batch.rows, T::ZERO);
+        let components = self.params.components;
+        responsibilities(&mut work.slots, &mut work.norms, components, batch.rows, batch.weights);
+        for (row, norm) in work.norms.iter().enumerate() {
+            statistics.log_likelihood += batch.weight(row) * norm.wide();
+        }
+        statistics.observed += work.observed;
+        if prepared.keep_worst {
+            statistics.worst.offer_batch(0, batch, &work.norms);
+        }
+        statistics.slots.add(batch, prepared.evidence.frame(), work);
+    }
+
+    fn bound(&self, statistics: &GmmStatistics<T>) -> f64 {
+        statistics.log_likelihood - HALF_LOG_TWO_PI * statistics.observed - self.ground.log_scale()
+    }
+
+    fn relearn(
+        &self,
+        state: &mut State,
+        statistics: &GmmStatistics<T>,
+        _pass: Pass,
+    ) -> Vec<String> {
+        let floor = self.floor();
+        let seeding = self.has_empty_component(state);
+        state.state_prior.copy_from_slice(&statistics.slots.total);
+        normalise(&mut state.state_prior);
+        let frame = &self.ground.frame;
+        let moments = statistics.slots.moments(frame);
+        moments.relearn(frame, &floor, &mut state.mean, &mut state.variance);
+        if seeding {
+            self.seed_empty_components(state, statistics.worst.of(0), &floor)
+        } else {
+            Vec::new()
+        }
+    }
+}

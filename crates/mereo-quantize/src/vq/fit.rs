@@ -1,0 +1,49 @@
+//! Learning from a source.
+
+use mereo_core::slots::{Clusters, Ground, Lloyd};
+use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Stop, Training, learn};
+
+use super::{Vq, VqParams};
+
+/// Learns a vector quantiser. Distances are taken in the data's own units, so that a column of
+/// larger numbers has a larger say; standardise the columns first if they should not.
+///
+/// ```
+/// use mereo_core::{Context, Dense, Plan, Silent, Table};
+/// use mereo_quantize::{VqParams, vq};
+/// let table = Table::from(Dense::new(4, 1, vec![0.0, 1.0, 10.0, 11.0])?);
+/// let (model, training) =
+///     vq::fit(&VqParams::new(2), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
+/// let mut means = model.mean().to_vec();
+/// means.sort_by(f64::total_cmp);
+/// assert_eq!(means, [0.5, 10.5]);
+/// assert_eq!((model.state_prior(), model.variance()), (&[0.5, 0.5][..], 0.25));
+/// assert!(training.bound.is_finite());
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+pub fn fit<T: Real>(
+    params: &VqParams,
+    source: &dyn Source<T>,
+    plan: &Plan,
+    context: &Context,
+    observer: &mut dyn Observer,
+) -> Result<(Vq, Training)> {
+    params.check()?;
+    params.check_columns(source.columns())?;
+    let ground = Ground::survey(source, context)?;
+    let lloyd = Lloyd::plain(params.states, &ground.moments, ground.form.clone());
+    let Learned { state, training } = learn(&lloyd, source, plan, context, observer)?;
+    // Shares and noise are those of the means that were kept, also if somebody asked for a stop.
+    let unstopped = context.clone().stopped_by(&Stop::default());
+    let clusters = Clusters::about(source, &state.mean, &lloyd.unit, &unstopped)?;
+    let rows: f64 = clusters.total.iter().sum();
+    let cells: f64 = clusters.count.iter().sum();
+    let squares: f64 = clusters.squares.iter().sum();
+    let reference = ground.reference.iter().sum::<f64>() / ground.reference.len() as f64;
+    let model = Vq::new(
+        state.mean,
+        clusters.total.iter().map(|n| n / rows).collect(),
+        (squares / cells).max(params.variance_floor * reference),
+    );
+    Ok((model, training))
+}
