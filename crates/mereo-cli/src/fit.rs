@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand, ValueEnum};
 use mereo_core::{Checkpoints, Error, Plan, Result, Status, Training};
 use mereo_data::steps::StepKind;
+use mereo_mixture::GmmParams;
 use mereo_parts::{Gate, McvqParams};
+use mereo_quantize::VqParams;
 use serde_json::json;
 
 use crate::args::{Reading, Threads};
@@ -37,6 +39,8 @@ pub(crate) struct FitArgs {
 #[derive(Debug, Subcommand)]
 enum Model {
     Mcvq(McvqArgs),
+    Vq(VqArgs),
+    Gmm(GmmArgs),
 }
 
 /// Parts with states: multiple cause vector quantisation
@@ -75,6 +79,59 @@ struct McvqArgs {
         "Random tries that a scouted start chooses from [default: {}]",
         McvqParams::new(1, 1).scouts))]
     scouts: Option<usize>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// A codebook: vector quantisation by k-means
+///
+/// Every row is said by the one of J means that is most like it. Missing cells are not looked at.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo fit vq toy:shapes --states 27 -o codebook.safetensors
+  mereo fit vq data.csv --states 8 --prepare standardise -o codebook.safetensors
+  mereo fit vq digits.idx.gz --states 64 --restarts 1 -o codebook.safetensors")]
+struct VqArgs {
+    /// Number of states: how many means there are
+    #[arg(long, value_name = "J")]
+    states: usize,
+
+    #[arg(long, value_name = "R", help = restarts_help(restarts::VQ))]
+    restarts: Option<usize>,
+
+    #[arg(long, value_name = "F", allow_negative_numbers = true, help = format!(
+        "The smallest variance about the means, as a fraction of the data's [default: {}]",
+        VqParams::new(1).variance_floor))]
+    variance_floor: Option<f64>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// A mixture of Gaussians with diagonal covariances
+///
+/// Every row is made by one of N components, each with a mean and a variance in every column.
+/// Missing cells are left out of the density.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo fit gmm heights.csv --components 3 -o mixture.safetensors
+  mereo fit gmm toy:faces --components 20 --passes 50 -o mixture.safetensors
+  mereo fit gmm data.parquet --components 8 --weight count -o mixture.safetensors")]
+struct GmmArgs {
+    /// Number of components
+    #[arg(long, value_name = "N")]
+    components: usize,
+
+    #[arg(long, value_name = "R", help = restarts_help(restarts::GMM))]
+    restarts: Option<usize>,
+
+    #[arg(long, value_name = "F", allow_negative_numbers = true, help = format!(
+        "The smallest variance of a component, as a fraction of its column's [default: {}]",
+        GmmParams::new(1).variance_floor))]
+    variance_floor: Option<f64>,
 
     #[command(flatten)]
     common: Common,
@@ -184,6 +241,18 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
             params.scouts = args.scouts.unwrap_or(params.scouts);
             let restarts = args.restarts.unwrap_or(restarts::MCVQ);
             fit(&Wanted::Mcvq(params), restarts, &args.common, voice)
+        }
+        Model::Vq(args) => {
+            let mut params = VqParams::new(args.states);
+            params.variance_floor = args.variance_floor.unwrap_or(params.variance_floor);
+            let restarts = args.restarts.unwrap_or(restarts::VQ);
+            fit(&Wanted::Vq(params), restarts, &args.common, voice)
+        }
+        Model::Gmm(args) => {
+            let mut params = GmmParams::new(args.components);
+            params.variance_floor = args.variance_floor.unwrap_or(params.variance_floor);
+            let restarts = args.restarts.unwrap_or(restarts::GMM);
+            fit(&Wanted::Gmm(params), restarts, &args.common, voice)
         }
     }
 }

@@ -1,35 +1,44 @@
 //! Which model is wanted, of what size: what `fit` and `demo` hand to the library.
 
 use mereo::AnyModel;
-use mereo_core::Source;
-use mereo_core::{Context, Error, Manifest, Observer, Plan, Real, Result, Training};
+use mereo_core::{Context, Error, Manifest, Observer, Plan, Real, Result, Source, Training};
 use mereo_data::steps::{StepKind, Steps};
-use mereo_parts::{McvqParams, mcvq};
+use mereo_mixture::{Gmm, GmmParams, gaussian};
+use mereo_parts::{Mcvq, McvqParams, mcvq};
+use mereo_quantize::{Vq, VqParams, vq};
 
 use crate::data::{Held, own_names};
 use crate::fitted::Fitted;
 
 /// How many starts are tried if nobody says. MCVQ alternates between seeded and scouted ones, so
-/// two try either.
+/// two try either; k-means is cheap, and its starts differ.
 pub(crate) mod restarts {
     pub(crate) const MCVQ: usize = 2;
+    pub(crate) const VQ: usize = 4;
+    pub(crate) const GMM: usize = 2;
 }
 
 /// A model to be learned, with all that the user chose for it.
 pub(crate) enum Wanted {
     Mcvq(McvqParams),
+    Vq(VqParams),
+    Gmm(GmmParams),
 }
 
 impl Wanted {
     fn kind(&self) -> &'static str {
         match self {
-            Self::Mcvq(_) => mereo_parts::Mcvq::KIND,
+            Self::Mcvq(_) => Mcvq::KIND,
+            Self::Vq(_) => Vq::KIND,
+            Self::Gmm(_) => Gmm::KIND,
         }
     }
 
     fn params(&self) -> Result<serde_json::Value> {
         match self {
             Self::Mcvq(params) => serde_json::to_value(params),
+            Self::Vq(params) => serde_json::to_value(params),
+            Self::Gmm(params) => serde_json::to_value(params),
         }
         .map_err(|e| Error::option("params", e))
     }
@@ -38,6 +47,8 @@ impl Wanted {
     pub(crate) fn check(&self) -> Result<()> {
         match self {
             Self::Mcvq(params) => params.check(),
+            Self::Vq(params) => params.check(),
+            Self::Gmm(params) => params.check(),
         }
     }
 
@@ -48,12 +59,20 @@ impl Wanted {
         context: &Context,
         observer: &mut dyn Observer,
     ) -> Result<(AnyModel, Training)> {
-        match self {
+        Ok(match self {
             Self::Mcvq(params) => {
                 let (model, training) = mcvq::fit(params, source, plan, context, observer)?;
-                Ok((AnyModel::Mcvq(model), training))
+                (AnyModel::Mcvq(model), training)
             }
-        }
+            Self::Vq(params) => {
+                let (model, training) = vq::fit(params, source, plan, context, observer)?;
+                (AnyModel::Vq(model), training)
+            }
+            Self::Gmm(params) => {
+                let (model, training) = gaussian::fit(params, source, plan, context, observer)?;
+                (AnyModel::Gmm(model), training)
+            }
+        })
     }
 }
 
