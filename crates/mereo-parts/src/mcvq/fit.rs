@@ -175,6 +175,7 @@ impl<T: Real> Ground<T> {
                 own[group] = SEEDED_GATE;
             }
         }
+        let sample = &sample_rows(sample, DENSE_SAMPLE, "states", context)?;
         let of_sample = ColumnMoments::of(sample, context)?;
         let lloyd = Lloyd::new(parts, states, Some(hard), self.reference.clone(), &of_sample, self.form.clone());
         let context = context.with_seed(context.seed().wrapping_add(restart as u64));
