@@ -64,7 +64,9 @@ pub(crate) fn run(args: &DemoArgs, voice: Voice) -> Result<ExitCode> {
     std::fs::create_dir_all(&args.out).map_err(|e| Error::io(&args.out, e))?;
     let model_path = args.out.join("model.safetensors");
     let report_path = args.out.join("report.html");
-    output::check_output(&report_path, &[])?;
+    for path in [&model_path, &report_path] {
+        output::check_output(path, &[])?;
+    }
     let context = args.threads.context(args.seed)?;
     interrupt::watch(context.stop(), voice)?;
 
