@@ -49,11 +49,12 @@ pub(crate) struct DemoArgs {
     threads: Threads,
 }
 
-/// Parts and states that suit each world.
+/// Parts and states that suit each world. Faces vary also in skin and light, which want parts of
+/// their own.
 fn size(world: World) -> (usize, usize) {
     match world {
         World::Shapes => (3, 9),
-        World::Faces => (5, 8),
+        World::Faces => (7, 8),
         World::Ratings => (6, 5),
         World::Documents => (6, 3),
     }
