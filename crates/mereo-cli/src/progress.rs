@@ -37,18 +37,26 @@ struct Bar {
 
 impl Bar {
     fn new(rows: usize) -> Self {
-        let style = "{spinner} {msg} {wide_bar} {percent:>3}% at most {eta} left";
-        let style = ProgressStyle::with_template(style)
-            .unwrap_or_else(|_| ProgressStyle::default_bar())
-            .progress_chars("━╸ ");
-        let bar = ProgressBar::new(1).with_style(style).with_message("surveying the data");
-        bar.enable_steady_tick(Duration::from_millis(120));
-        Self { rows, line: bar, fresh: true }
+        let line = ProgressBar::new(1).with_style(style(STARTING));
+        line.set_message("surveying the data");
+        line.enable_steady_tick(Duration::from_millis(120));
+        Self { rows, line, fresh: true }
     }
+}
+
+/// How the bar looks while there is nothing to count, and while there is.
+const STARTING: &str = "{spinner} {msg}";
+const PASSING: &str = "{spinner} {msg} {wide_bar} {percent:>3}% at most {eta} left";
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("━╸ ")
 }
 
 impl Observer for Bar {
     fn starting(&mut self, restart: usize, restarts: usize) {
+        self.line.set_style(style(STARTING));
         self.line.set_message(format!("making start {} of {restarts}", restart + 1));
         self.fresh = true;
     }
@@ -57,6 +65,7 @@ impl Observer for Bar {
         self.line.set_length(all_passes(record) as u64);
         self.line.set_position(passes_done(record) as u64);
         if self.fresh {
+            self.line.set_style(style(PASSING));
             self.line.reset_eta();
             self.fresh = false;
         }
