@@ -1,2 +1,79 @@
-//! mereo-benches
-fn main() {}
+//! How long a pass takes, as ratios from one run: to the bare matrix products that it cannot do
+//! without, and from one thread to two. `cargo xtask bench` runs it.
+
+mod data;
+mod products;
+
+use mereo_core::{Context, Observer, Plan, Real, Record, Result, Source, Training};
+use mereo_parts::{McvqParams, mcvq};
+
+/// Keeps the shortest time between two passes.
+#[derive(Default)]
+struct Clock {
+    last: Option<f64>,
+    times: Vec<f64>,
+}
+
+impl Observer for Clock {
+    fn passed(&mut self, record: &Record) {
+        if let Some(last) = self.last {
+            self.times.push(record.seconds - last);
+        }
+        self.last = Some(record.seconds);
+    }
+}
+
+impl Clock {
+    /// The median, in milliseconds.
+    fn milliseconds(mut self) -> f64 {
+        self.times.sort_by(f64::total_cmp);
+        self.times[self.times.len() / 2] * 1e3
+    }
+}
+
+fn plan(passes: usize) -> Plan {
+    Plan { restarts: 1, passes, tolerance: 0.0, checkpoints: None }
+}
+
+fn time_pass<T: Real, M>(
+    source: &dyn Source<T>,
+    threads: usize,
+    fit: impl Fn(&dyn Source<T>, &Plan, &Context, &mut dyn Observer) -> Result<(M, Training)>,
+) -> Result<f64> {
+    let mut clock = Clock::default();
+    fit(source, &plan(20), &Context::new(0).with_threads(threads)?, &mut clock)?;
+    Ok(clock.milliseconds())
+}
+
+fn dense<T: Real>(rows: usize, columns: usize, missing: bool) -> Result<()> {
+    let table = data::dense::<T>(rows, columns, missing)?;
+    let fit = |source: &dyn Source<T>, plan: &Plan, context: &Context, observer: &mut dyn Observer| {
+        mcvq::fit(&McvqParams::new(6, 12), source, plan, context, observer)
+    };
+    let bare = products::milliseconds::<T>(rows, columns, 72, if missing { 3 } else { 2 }, 2)?;
+    let two = time_pass(&table, 2, fit)?;
+    let again = products::milliseconds::<T>(rows, columns, 72, if missing { 3 } else { 2 }, 2)?;
+    let one = time_pass(&table, 1, fit)?;
+    let bare = bare.min(again);
+    let name = if missing { "masked" } else { "dense" };
+    println!(
+        "mcvq {name} {} {rows} x {columns}, 6 x 12: {two:.1} ms a pass on two threads; bare products {bare:.1} ms; ratio {:.2}; one thread {one:.1} ms, scaling {:.2}",
+        T::NAME,
+        two / bare,
+        one / two,
+    );
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    dense::<f32>(20_000, 361, false)?;
+    dense::<f32>(20_000, 361, true)?;
+    dense::<f64>(20_000, 361, false)?;
+    dense::<f64>(20_000, 361, true)?;
+    let ratings = data::ratings(70_000, 10_000, 10_000_000)?;
+    let fit = |source: &dyn Source<f32>, plan: &Plan, context: &Context, observer: &mut dyn Observer| {
+        mcvq::fit(&McvqParams::new(6, 10), source, plan, context, observer)
+    };
+    println!("mcvq ratings 70,000 x 10,000, 6 x 10: {:.0} ms a pass on two threads", time_pass(&ratings, 2, fit)?);
+    Ok(())
+}

@@ -1,5 +1,8 @@
 //! Rows and columns of numbers, dense or sparse, and what is known about them.
 
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
 use crate::{Error, Place, Real, Result};
 
 /// Values of a table, row after row, with `NaN` where a cell is missing.
@@ -142,10 +145,10 @@ impl<T: Real> Sparse<T> {
                 "as many indices as values",
             );
         }
+        if let Some(row) = starts.windows(2).position(|pair| pair[0] > pair[1]) {
+            return broken(format!("row {row} ending before it starts"), "rising row starts");
+        }
         for (row, pair) in starts.windows(2).enumerate() {
-            if pair[0] > pair[1] {
-                return broken(format!("row {row} ending before it starts"), "rising row starts");
-            }
             let row_indices = &indices[pair[0]..pair[1]];
             if let Some(w) = row_indices.windows(2).find(|w| w[0] >= w[1]) {
                 return Err(Error::found(
@@ -251,7 +254,8 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Labels from one optional text a row; classes are numbered in alphabetical order.
+    /// Labels from one optional text a row; classes are numbered in alphabetical order, or in
+    /// numerical order if all are numbers.
     ///
     /// ```
     /// use mereo_core::Labels;
@@ -263,12 +267,17 @@ impl Labels {
         let texts: Vec<Option<String>> =
             texts.into_iter().map(|t| t.map(|t| t.as_ref().to_owned())).collect();
         let mut names: Vec<String> = texts.iter().flatten().cloned().collect();
-        names.sort();
+        let number = |text: &str| text.trim().parse::<f64>().ok();
+        if names.iter().all(|name| number(name).is_some()) {
+            names.sort_by(|a, b| number(a).partial_cmp(&number(b)).unwrap_or(Ordering::Equal).then(a.cmp(b)));
+        } else {
+            names.sort();
+        }
         names.dedup();
-        let of_row = texts
-            .iter()
-            .map(|t| t.as_ref().and_then(|t| names.binary_search(t).ok()).map(|i| i as u32))
-            .collect();
+        let index: HashMap<&str, u32> =
+            names.iter().enumerate().map(|(i, name)| (name.as_str(), i as u32)).collect();
+        let of_row =
+            texts.iter().map(|t| t.as_ref().and_then(|t| index.get(t.as_str()).copied())).collect();
         Self { names, of_row }
     }
 }

@@ -10,4 +10,4 @@ pub mod toy;
 pub mod write;
 
 pub use kind::{Kind, detect};
-pub use read::{AnySource, ReadOptions, open_stream, read};
+pub use read::{AnySource, ReadOptions, open_stream, read, read_bytes};

@@ -217,7 +217,7 @@ impl<T: Real> Learner<T> for Lloyd<T> {
         context: &Context,
     ) -> Result<Start<LloydState>> {
         // Dense copies of the rows to start from must fit in memory however wide they are.
-        let most = START_ROWS.min((1 << 26) / self.columns().max(1)).max(4 * self.states);
+        let most = START_ROWS.min((1 << 22) / self.columns().max(1)).max(4 * self.states);
         let sample = sample_rows(source, most, "lloyd", context)?;
         if sample.rows() == 0 {
             return Err(Error::option(

@@ -1,27 +1,65 @@
 //! Readers and streams.
 
+mod array;
+mod arrow;
+mod csv;
+mod entries;
+mod idx;
+pub(crate) mod images;
+mod input;
+mod npy;
+mod npz;
+mod parquet;
+pub(crate) mod ratings;
+mod stream;
+mod text;
+pub(crate) mod words;
+
+use std::fs::File;
+use std::io::{BufReader, Cursor};
 use std::path::Path;
 
-use mereo_core::{AnyTable, Result, Source};
+use mereo_core::{AnyTable, Error, Place, Result, Source};
 
 use crate::Kind;
+use crate::kind::kind_of;
+pub(crate) use input::{Input, Sample};
 
 /// How to read data, where its content does not say.
-#[derive(Debug, Clone, Default)]
+///
+/// ```
+/// use mereo_data::{Kind, ReadOptions};
+/// let options = ReadOptions { kind: Some(Kind::Csv), label: Some("species".into()), ..Default::default() };
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// The kind of data; seen from the content if not given.
     pub kind: Option<Kind>,
     /// Whether text starts with a header line; seen from the content if not given.
     pub header: Option<bool>,
-    /// The column that holds each row's class.
+    /// The column that holds each row's class: its name or, in text without a header, its
+    /// number counted from 0. In an npz the name of an array. For npy and IDX the path of
+    /// another npy or IDX file that holds one label a row.
     pub label: Option<String>,
-    /// The column that holds each row's weight.
+    /// The column that holds each row's weight, in the same way; in an npz the name of an array.
     pub weight: Option<String>,
     /// Height and width that pictures are brought to.
     pub resize: Option<(usize, usize)>,
+    /// How many bytes packed data may unpack to; 8 GiB if not given. It guards against small
+    /// files made to fill the memory.
+    pub most_bytes: Option<u64>,
 }
 
 /// A source in whichever number type its data has.
+///
+/// ```
+/// use mereo_core::{Dense, Table};
+/// use mereo_data::AnySource;
+/// let table = Table::from(Dense::new(2, 1, vec![1.0f32, 2.0])?);
+/// let source = AnySource::F32(Box::new(table));
+/// assert!(matches!(source, AnySource::F32(source) if source.rows() == 2));
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
 pub enum AnySource {
     /// Single precision.
     F32(Box<dyn Source<f32>>),
@@ -30,11 +68,133 @@ pub enum AnySource {
 }
 
 /// Reads a whole file or folder into memory.
-pub fn read(_path: &Path, _options: &ReadOptions) -> Result<AnyTable> {
-    unreachable!("written by the readers' author")
+///
+/// Beside a file of ratings or of bags of words, files that name its columns are looked for:
+/// `u.item`, `movies.dat` or `movies.csv`, and `vocab*.txt`.
+///
+/// ```
+/// use mereo_data::{ReadOptions, read};
+/// let folder = tempfile::tempdir().unwrap();
+/// let path = folder.path().join("iris.csv");
+/// std::fs::write(&path, "length,width,species\n5.1,3.5,setosa\n6.2,NA,virginica\n").unwrap();
+/// let options = ReadOptions { label: Some("species".into()), ..ReadOptions::default() };
+/// let table = read(&path, &options)?;
+/// assert_eq!((table.rows(), table.columns()), (2, 2));
+/// assert_eq!(table.about().labels.as_ref().unwrap().names, ["setosa", "virginica"]);
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+pub fn read(path: &Path, options: &ReadOptions) -> Result<AnyTable> {
+    let table = if path.is_dir() {
+        let kind = options.kind.unwrap_or(Kind::Images);
+        options.check(kind)?;
+        if kind != Kind::Images {
+            return Err(Error::found(Place::file(path), "a folder", format!("a {kind} file")));
+        }
+        images::read_folder(path, options).map(AnyTable::from).and_then(with_rows)
+    } else {
+        // Opened once: what comes through a pipe can be read only once.
+        Input::open(path, options).and_then(|input| {
+            let kind = options.kind.map_or_else(|| kind_of(input.sample()), Ok)?;
+            read_input(kind, input, Origin::Path(path), options)
+        })
+    };
+    table.map_err(|e| e.in_file(path))
+}
+
+/// Reads a file's content from memory. There are no files beside it, and no folder.
+///
+/// ```
+/// use mereo_data::{Kind, ReadOptions, read_bytes};
+/// let table = read_bytes(Kind::Csv, b"x,y\n1,2\n3,4\n", &ReadOptions::default())?;
+/// assert_eq!(table.about().names.as_ref().unwrap(), &["x", "y"]);
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+pub fn read_bytes(kind: Kind, bytes: &[u8], options: &ReadOptions) -> Result<AnyTable> {
+    read_input(kind, Input::of_bytes(bytes, options)?, Origin::Bytes(bytes), options)
 }
 
 /// Opens a Parquet or npy file to be learned from without holding it in memory.
-pub fn open_stream(_path: &Path, _options: &ReadOptions) -> Result<AnySource> {
-    unreachable!("written by the readers' author")
+///
+/// ```no_run
+/// use mereo_data::{AnySource, ReadOptions, open_stream};
+/// let source = open_stream("rows.parquet".as_ref(), &ReadOptions::default())?;
+/// let rows = match &source {
+///     AnySource::F32(source) => source.rows(),
+///     AnySource::F64(source) => source.rows(),
+/// };
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+pub fn open_stream(path: &Path, options: &ReadOptions) -> Result<AnySource> {
+    stream::open(path, options)
+}
+
+/// Where the content of a file is, for readers that jump about in it or look beside it.
+#[derive(Debug, Clone, Copy)]
+enum Origin<'a> {
+    /// On the disk.
+    Path(&'a Path),
+    /// In memory.
+    Bytes(&'a [u8]),
+}
+
+fn read_input(
+    kind: Kind,
+    input: Input<'_>,
+    origin: Origin<'_>,
+    options: &ReadOptions,
+) -> Result<AnyTable> {
+    options.check(kind)?;
+    let path = match origin {
+        Origin::Path(path) => Some(path),
+        Origin::Bytes(_) => None,
+    };
+    let table = match (kind, origin) {
+        (Kind::Csv, _) => csv::parse(input, options)?.into(),
+        (Kind::Parquet, Origin::Path(path)) => parquet::read(path, options)?,
+        (Kind::Parquet, Origin::Bytes(bytes)) => parquet::read_bytes(bytes, options)?,
+        (Kind::Arrow, Origin::Path(path)) => arrow::read(path, options)?,
+        (Kind::Arrow, Origin::Bytes(bytes)) => arrow::read_bytes(bytes, options)?,
+        (Kind::Npy, _) => npy::parse(input, options)?,
+        (Kind::Npz, Origin::Path(path)) => {
+            let file = File::open(path).map_err(|e| Error::io(path, e))?;
+            npz::parse(BufReader::new(file), options)?
+        }
+        (Kind::Npz, Origin::Bytes(bytes)) => npz::parse(Cursor::new(bytes), options)?,
+        (Kind::Idx, _) => idx::parse(input, options)?,
+        (Kind::Images, _) => images::parse(input, path, options)?.into(),
+        (Kind::Ratings, _) => ratings::parse(input, path, options)?.into(),
+        (Kind::Words, _) => words::parse(input, path)?.into(),
+    };
+    with_rows(table)
+}
+
+fn with_rows(table: AnyTable) -> Result<AnyTable> {
+    match (table.rows(), table.columns()) {
+        (0, _) => Err(Error::found(Place::default(), "no rows", "at least one row of data")),
+        (_, 0) => Err(Error::found(Place::default(), "no columns", "at least one column of data")),
+        _ => Ok(table),
+    }
+}
+
+impl ReadOptions {
+    /// An option that does nothing for this kind is a misunderstanding, better told than ignored.
+    fn check(&self, kind: Kind) -> Result<()> {
+        use Kind::{Arrow, Csv, Idx, Images, Npy, Npz, Parquet, Ratings};
+        let uses: [(&str, bool, &[Kind]); 4] = [
+            ("header", self.header.is_some(), &[Csv, Ratings]),
+            ("label", self.label.is_some(), &[Csv, Parquet, Arrow, Npy, Npz, Idx]),
+            ("weight", self.weight.is_some(), &[Csv, Parquet, Arrow, Npz]),
+            ("resize", self.resize.is_some(), &[Images]),
+        ];
+        for (option, given, kinds) in uses {
+            if given && !kinds.contains(&kind) {
+                let kinds: Vec<String> = kinds.iter().map(Kind::to_string).collect();
+                let kinds = kinds.join(", ");
+                let problem =
+                    format!("it has no meaning for data of kind {kind}, only for {kinds}");
+                return Err(Error::option(option, problem));
+            }
+        }
+        Ok(())
+    }
 }

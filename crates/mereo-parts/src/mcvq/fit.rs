@@ -1,10 +1,18 @@
 //! Learning from a source: what starts look like, and the loop.
 //!
-//! Even restarts are *seeded*: columns are grouped by association and each group's states found
-//! by k-means. Odd ones are *scouted*: many random starts learn a sample of the rows for a while,
-//! with a variance floor that falls from the column's whole variance to a tenth of it, and the one
-//! with the best bound goes on. The seed solves what correlation can see; scouts win when the
-//! number of parts is wrong or parts are associated in ways that correlation does not see.
+//! Restarts take turns among three kinds of start.
+//!
+//! - *Seeded*: columns are grouped by association and each group's states found by k-means.
+//! - *Scouted*: many random starts learn a sample of the rows for a while, with a variance floor
+//!   that falls from the column's whole variance to a tenth of it; the best bound goes on.
+//! - *Agreed*: columns are grouped by how often those random starts put them into the same part.
+//!   Each alone is far from the parts when half of the cells are missing; what they agree on is
+//!   not.
+//!
+//! From each, the variance floor falls to its final value over the first passes, so that states
+//! are not settled before the gate has had a say.
+
+use std::sync::{Mutex, PoisonError};
 
 use mereo_core::slots::{ColumnMoments, Form, Frame, Lloyd};
 use mereo_core::{
@@ -17,7 +25,7 @@ use rayon::prelude::*;
 use super::learner::{McvqLearner, State};
 use super::{Mcvq, McvqParams};
 use crate::Gate;
-use crate::seed::group_columns;
+use crate::seed::{agree, group_columns};
 
 /// Rows that groups of columns are seen from: dense ones, and sparse ones, which tell less each.
 const DENSE_SAMPLE: usize = 4000;
@@ -29,6 +37,9 @@ const SCOUT_PASSES: usize = 40;
 const SEEDED_GATE: f64 = 0.9;
 /// Passes of the k-means that gives groups their first states.
 const STATE_PASSES: usize = 20;
+const STATE_RESTARTS: usize = 8;
+/// Passes in which the variance floor falls from the column's whole variance to its final value.
+const FLOOR_PASSES: usize = 20;
 
 /// Learns an MCVQ model.
 ///
@@ -51,18 +62,31 @@ pub fn fit<T: Real>(
 ) -> Result<(Mcvq, Training)> {
     params.check()?;
     let ground = Ground::survey(source, context)?;
+    // Two kinds of start use the same scouts, which are by far the dearest part of them.
+    let kept: Mutex<Option<(usize, Vec<State>)>> = Mutex::new(None);
     let start = |source: &dyn Source<T>, restart: usize, context: &Context| {
         let sample = ground.sample(source, context)?;
-        if restart.is_multiple_of(2) {
-            ground.seeded(params, &sample, restart, context)
-        } else {
-            ground.scouted(params, &sample, restart, context)
+        let (round, kind) = (restart / 3, restart % 3);
+        if kind == 0 {
+            return ground.seeded(params, &sample, restart, context);
         }
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let scouts = match kept.take() {
+            Some((of, scouts)) if of == round => scouts,
+            _ => ground.scouts(params, &sample, round, context)?,
+        };
+        let start = if kind == 1 {
+            Start { state: scouts[0].clone(), how: "scouted".to_owned() }
+        } else {
+            ground.agreed(params, &sample, &scouts, restart, context)?
+        };
+        *kept = Some((round, scouts));
+        Ok(start)
     };
     let learner = McvqLearner {
         start: &start,
         description: format!("{params:?}"),
-        ..ground.learner(params, params.gate, Schedule::constant(params.variance_floor))
+        ..ground.learner(params, params.gate, Schedule::linear(1.0, params.variance_floor, FLOOR_PASSES))
     };
     let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
     Ok((Mcvq::from_state(state, params.parts, params.states), training))
@@ -151,10 +175,11 @@ impl<T: Real> Ground<T> {
                 own[group] = SEEDED_GATE;
             }
         }
+        let sample = &sample_rows(sample, DENSE_SAMPLE, "states", context)?;
         let of_sample = ColumnMoments::of(sample, context)?;
         let lloyd = Lloyd::new(parts, states, Some(hard), self.reference.clone(), &of_sample, self.form.clone());
         let context = context.with_seed(context.seed().wrapping_add(restart as u64));
-        let plan = Plan { restarts: 1, passes: STATE_PASSES, tolerance: 1e-6, checkpoints: None };
+        let plan = Plan { restarts: STATE_RESTARTS, passes: STATE_PASSES, tolerance: 1e-6, checkpoints: None };
         let learned = learn(&lloyd, sample, &plan, &context, &mut Silent)?;
         let total = of_sample.rows.max(1.0);
         let state_prior = learned
@@ -170,14 +195,14 @@ impl<T: Real> Ground<T> {
         Ok(State { gate, state_prior, mean: learned.state.mean, variance, reseeds: 0 })
     }
 
-    /// The best of many random starts.
-    fn scouted(
+    /// Many random starts, learned for a while on a few rows; the best bound first.
+    fn scouts(
         &self,
         params: &McvqParams,
         sample: &Table<T>,
-        restart: usize,
+        round: usize,
         context: &Context,
-    ) -> Result<Start<State>> {
+    ) -> Result<Vec<State>> {
         let rows = sample_rows(sample, SCOUT_ROWS, "scouts", context)?;
         let ground = Ground::survey(&rows, context)?;
         let floor = Schedule::linear(1.0, 0.1, SCOUT_PASSES);
@@ -185,7 +210,7 @@ impl<T: Real> Ground<T> {
         let scout = |index: usize| -> Result<Learned<State>> {
             let alone = Context::new(context.seed()).stopped_by(context.stop());
             let begin = |_: &dyn Source<T>, _: usize, context: &Context| {
-                let random = context.random("scout", [restart as u64, index as u64]);
+                let random = context.random("scout", [round as u64, index as u64]);
                 Ok(Start { state: ground.random_state(params, &rows, random), how: String::new() })
             };
             let learner = McvqLearner { start: &begin, ..ground.learner(params, Gate::Standard, floor) };
@@ -194,15 +219,24 @@ impl<T: Real> Ground<T> {
         let scouts = context.install(|| {
             (0..params.scouts.max(1)).into_par_iter().map(scout).collect::<Vec<_>>()
         });
-        let mut best: Option<Learned<State>> = None;
-        for learned in scouts {
-            let learned = learned?;
-            if best.as_ref().is_none_or(|b| learned.training.bound > b.training.bound) {
-                best = Some(learned);
-            }
-        }
-        let state = best.map(|b| b.state).ok_or(Error::Interrupted)?;
-        Ok(Start { state, how: "scouted".to_owned() })
+        let mut scouts = scouts.into_iter().collect::<Result<Vec<_>>>()?;
+        scouts.sort_by(|a, b| b.training.bound.total_cmp(&a.training.bound));
+        Ok(scouts.into_iter().map(|scout| scout.state).collect())
+    }
+
+    /// Groups of columns that random starts agree on, their states by k-means.
+    fn agreed(
+        &self,
+        params: &McvqParams,
+        sample: &Table<T>,
+        scouts: &[State],
+        restart: usize,
+        context: &Context,
+    ) -> Result<Start<State>> {
+        let gates: Vec<&[f64]> = scouts.iter().map(|scout| scout.gate.as_slice()).collect();
+        let groups = agree(&gates, params.parts, restart, context)?;
+        let state = self.from_groups(params, sample, &groups, restart, context)?;
+        Ok(Start { state, how: "agreed".to_owned() })
     }
 
     /// Uniform gates and states at random rows: the papers' start.

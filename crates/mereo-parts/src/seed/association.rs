@@ -5,7 +5,7 @@
 //! between all pairs; above, between every column and [`LANDMARKS`] well-observed ones, so that
 //! cost and memory stay linear in the number of columns.
 
-use mereo_core::math::{Matrix, product_tn};
+use mereo_core::math::{Matrix, product_nt, product_tn};
 use mereo_core::{Absent, Cells, Real, Result, Source, Table};
 
 /// Most columns for which all pairs are measured.
@@ -63,6 +63,29 @@ pub(super) fn associate<T: Real>(sample: &Table<T>) -> Result<Affinity> {
         }
     }
     Ok(Affinity { columns, landmarks, values })
+}
+
+/// How often columns are in the same part of several gates `[D, K]`, less what chance would give.
+pub(super) fn co_membership(gates: &[&[f64]], parts: usize) -> Affinity {
+    let columns = gates.first().map_or(0, |gate| gate.len() / parts);
+    let landmarks = choose_landmarks(&vec![1.0; columns]);
+    let pairs = landmarks.len();
+    let mut values = vec![0.0f32; columns * pairs];
+    for gate in gates {
+        let narrow: Vec<f32> = gate.iter().map(|&g| g as f32).collect();
+        let chosen: Vec<f32> =
+            landmarks.iter().flat_map(|&l| narrow[l * parts..(l + 1) * parts].iter().copied()).collect();
+        product_nt(&mut values, Matrix::new(&narrow, columns, parts), Matrix::new(&chosen, pairs, parts), true);
+    }
+    for (d, row) in values.chunks_exact_mut(pairs.max(1)).enumerate() {
+        for (l, v) in row.iter_mut().enumerate() {
+            *v = (*v / gates.len() as f32 - 1.0 / parts as f32).max(0.0);
+            if landmarks[l] == d {
+                *v = 0.0;
+            }
+        }
+    }
+    Affinity { columns, landmarks, values }
 }
 
 /// Squared correlation less its chance level.

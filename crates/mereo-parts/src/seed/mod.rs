@@ -23,3 +23,13 @@ pub(crate) fn group_columns<T: Real>(
     let affinity = association::associate(sample)?;
     spectral::cut(&affinity, groups, restart, context)
 }
+
+/// The groups that several gates `[D, K]` agree on.
+pub(crate) fn agree(
+    gates: &[&[f64]],
+    groups: usize,
+    restart: usize,
+    context: &Context,
+) -> Result<Vec<Option<usize>>> {
+    spectral::cut(&association::co_membership(gates, groups), groups, restart, context)
+}

@@ -1,0 +1,254 @@
+//! Tables as text: one row a line, with or without a header, whatever sets the fields apart.
+//!
+//! Numbers are read as `f64`. An empty field and `NA`, `N/A`, `#N/A`, `NaN`, `null`, `none`,
+//! `?`, `-` (in any case) mean that a value is missing. Empty lines are skipped, so a missing
+//! value in a table of one column has to be written as a mark or as `""`.
+
+use mereo_core::{Dense, Error, Labels, Place, Real, Result, Table};
+
+use super::ReadOptions;
+use super::input::{Input, Sample};
+use super::text::{Cell, Delimiter, Records, decode, label, quoted};
+
+/// Lines that are looked at to see how the text is laid out.
+const SAMPLE_LINES: usize = 200;
+
+/// Most likely last: among delimiters that fit equally well the last one is taken. Semicolons
+/// come after commas because they are used where commas are decimal points.
+const DELIMITERS: [Delimiter; 4] =
+    [Delimiter::Blanks, Delimiter::Byte(b','), Delimiter::Byte(b';'), Delimiter::Byte(b'\t')];
+
+/// Reads a table from text.
+pub(super) fn parse(input: Input<'_>, options: &ReadOptions) -> Result<Table<f64>> {
+    let layout = Layout::of(input.sample(), options.header)?;
+    let mut records = Records::new(input.into_reader(), layout.delimiter);
+    let mut more = records.advance()?;
+    let names = (layout.header && more).then(|| header_names(&records));
+    let columns = Columns::new(names, records.len(), options)?;
+    if layout.header && more {
+        more = records.advance()?;
+    }
+    let mut rows = Rows::default();
+    while more {
+        columns.read_row(&records, &mut rows)?;
+        more = records.advance()?;
+    }
+    columns.into_table(rows)
+}
+
+/// How a text is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Layout {
+    delimiter: Delimiter,
+    header: bool,
+}
+
+impl Layout {
+    fn of(sample: &Sample, header: Option<bool>) -> Result<Self> {
+        let text = sample.whole_lines();
+        let mut best = (0, Delimiter::Blanks, Vec::new());
+        for delimiter in DELIMITERS {
+            let rows = sample_rows(text, delimiter)?;
+            let score = agreement(&rows);
+            if score >= best.0 {
+                best = (score, delimiter, rows);
+            }
+        }
+        let (_, delimiter, rows) = best;
+        Ok(Self { delimiter, header: header.unwrap_or_else(|| starts_with_header(&rows)) })
+    }
+}
+
+/// The first records of a text: what each field says, and nothing more.
+fn sample_rows(text: &[u8], delimiter: Delimiter) -> Result<Vec<Vec<Cell>>> {
+    let mut records = Records::new(text, delimiter);
+    let mut rows = Vec::new();
+    while rows.len() < SAMPLE_LINES && records.advance()? {
+        rows.push(records.fields().map(Cell::of).collect());
+    }
+    Ok(rows)
+}
+
+/// How many rows have the commonest number of fields, if that is more than one.
+fn agreement(rows: &[Vec<Cell>]) -> usize {
+    let with_width = |width: usize| rows.iter().filter(|r| r.len() == width).count();
+    let commonest = rows.iter().map(Vec::len).max_by_key(|&width| (with_width(width), width));
+    commonest.filter(|&width| width > 1).map_or(0, with_width)
+}
+
+/// A first line is a header if it holds texts and no number, and under one of the texts most
+/// is not text: a column of class names does not make its first cell a header, and where
+/// numbers stand beside texts it is safer to complain about a text than to lose a row.
+fn starts_with_header(rows: &[Vec<Cell>]) -> bool {
+    let Some((first, below)) = rows.split_first() else { return false };
+    let is_text = |cell: &Cell| *cell == Cell::Text;
+    let some_number = first.iter().any(|c| matches!(c, Cell::Number(_)));
+    if some_number || !first.iter().any(is_text) {
+        return false;
+    }
+    let texts_below =
+        |column: usize| below.iter().filter(|row| row.get(column).is_some_and(is_text)).count();
+    below.is_empty()
+        || (0..first.len()).any(|c| is_text(&first[c]) && 2 * texts_below(c) < below.len())
+}
+
+/// Names from a header line; a column without a name is called by its number.
+fn header_names<R: std::io::BufRead>(records: &Records<R>) -> Vec<String> {
+    let name = |(index, field): (usize, &[u8])| {
+        if field.is_empty() { index.to_string() } else { decode(field).into_owned() }
+    };
+    records.fields().enumerate().map(name).collect()
+}
+
+/// What each column of the text is.
+struct Columns {
+    names: Option<Vec<String>>,
+    count: usize,
+    label: Option<usize>,
+    weight: Option<usize>,
+}
+
+/// What was read from the rows so far.
+#[derive(Default)]
+struct Rows {
+    count: usize,
+    values: Vec<f64>,
+    labels: Vec<Option<String>>,
+    weights: Vec<f64>,
+}
+
+impl Columns {
+    fn new(names: Option<Vec<String>>, count: usize, options: &ReadOptions) -> Result<Self> {
+        let find = |option: &str, wanted: &Option<String>| match wanted {
+            Some(wanted) => find_column(option, wanted, names.as_deref(), count).map(Some),
+            None => Ok(None),
+        };
+        let label = find("label", &options.label)?;
+        let weight = find("weight", &options.weight)?;
+        if weight.is_some() && weight == label {
+            return Err(Error::option("weight", "the column is already taken as the label"));
+        }
+        Ok(Self { names, count, label, weight })
+    }
+
+    fn name(&self, column: usize) -> String {
+        mereo_core::column_name(self.names.as_deref(), column)
+    }
+
+    fn read_row<R: std::io::BufRead>(&self, records: &Records<R>, rows: &mut Rows) -> Result<()> {
+        records.expect_fields(self.count)?;
+        for (column, field) in records.fields().enumerate() {
+            let place = || records.place().column(self.name(column));
+            if self.label == Some(column) {
+                rows.labels.push(label(field).map(std::borrow::Cow::into_owned));
+            } else if self.weight == Some(column) {
+                rows.weights.push(match Cell::of(field) {
+                    Cell::Number(w) if w.is_finite() && w >= 0.0 => w,
+                    _ => {
+                        return Err(Error::found(place(), quoted(field), "a weight of at least 0"));
+                    }
+                });
+            } else {
+                rows.values.push(match Cell::of(field) {
+                    Cell::Number(value) if value.abs() <= f64::LARGEST => value,
+                    Cell::Missing => f64::NAN,
+                    Cell::Number(_) => {
+                        let expected = format!("a number of magnitude at most {:e}", f64::LARGEST);
+                        return Err(Error::found(place(), quoted(field), expected));
+                    }
+                    Cell::Text => {
+                        return Err(Error::found(
+                            place(),
+                            quoted(field),
+                            self.advice(rows, column),
+                        ));
+                    }
+                });
+            }
+        }
+        rows.count += 1;
+        Ok(())
+    }
+
+    /// What to do about a text in a column of numbers.
+    fn advice(&self, rows: &Rows, column: usize) -> String {
+        let name = self.name(column);
+        let label = format!("if the column holds the rows' classes say `--label {name}`");
+        let header = "if this line names the columns say `--header true`";
+        let advice = [
+            ("a number", true),
+            (label.as_str(), self.label.is_none()),
+            ("otherwise drop the column", true),
+            (header, rows.count == 0 && self.names.is_none()),
+        ];
+        let apt: Vec<&str> = advice.into_iter().filter(|(_, apt)| *apt).map(|(it, _)| it).collect();
+        apt.join("; ")
+    }
+
+    fn into_table(self, rows: Rows) -> Result<Table<f64>> {
+        let is_value = |column: usize| Some(column) != self.label && Some(column) != self.weight;
+        let width = (0..self.count).filter(|&c| is_value(c)).count();
+        if rows.count > 0 && width == 0 {
+            return Err(Error::found(
+                Place::default(),
+                "no column beside label and weight",
+                "at least one column of numbers",
+            ));
+        }
+        let mut table = Table::from(Dense::new(rows.count, width, rows.values)?);
+        if let Some(names) = self.names {
+            let kept = names.into_iter().enumerate().filter(|(c, _)| is_value(*c));
+            table = table.with_names(kept.map(|(_, name)| name).collect())?;
+        }
+        if self.label.is_some() {
+            table = table.with_labels(Labels::from_texts(rows.labels))?;
+        }
+        if self.weight.is_some() {
+            table = table.with_weights(rows.weights)?;
+        }
+        Ok(table)
+    }
+}
+
+/// The column of this name or, where columns have no names, of this number.
+fn find_column(
+    option: &str,
+    wanted: &str,
+    names: Option<&[String]>,
+    count: usize,
+) -> Result<usize> {
+    let Some(names) = names else {
+        return wanted.parse().ok().filter(|&c| c < count).ok_or_else(|| {
+            let last = count.saturating_sub(1);
+            Error::option(
+                option,
+                format!("there is no header, so a column is called by its number, 0 to {last}; found `{wanted}`"),
+            )
+        });
+    };
+    let mut places = names.iter().enumerate().filter(|(_, n)| *n == wanted).map(|(c, _)| c);
+    match (places.next(), places.next()) {
+        (Some(column), None) => Ok(column),
+        (Some(_), Some(_)) => {
+            Err(Error::option(option, format!("more than one column is called `{wanted}`")))
+        }
+        (None, _) => Err(Error::option(
+            option,
+            format!("no column is called `{wanted}`; there are {}", some_of(names)),
+        )),
+    }
+}
+
+/// A list of names for an error message, cut short.
+pub(super) fn some_of(names: &[String]) -> String {
+    const MOST: usize = 12;
+    let mut list: Vec<String> = names.iter().take(MOST).map(|n| quoted(n.as_bytes())).collect();
+    if names.len() > MOST {
+        list.push(format!("{} more", names.len() - MOST));
+    }
+    list.join(", ")
+}
+
+#[cfg(test)]
+#[path = "csv_tests.rs"]
+mod tests;

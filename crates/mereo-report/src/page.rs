@@ -1,0 +1,86 @@
+//! The page around the sections: head, header, table of contents.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::view::View;
+use crate::{about, parts, rows, samples, scores, summary, text, training};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("theme.js");
+
+/// One section of the page.
+pub(crate) struct Section {
+    pub(crate) id: &'static str,
+    /// What the table of contents calls it.
+    pub(crate) short: String,
+    pub(crate) heading: String,
+    pub(crate) body: Markup,
+}
+
+pub(crate) fn page(view: &View<'_>) -> Markup {
+    let title = text::name(view.subject.title);
+    let sections: Vec<Section> = [
+        parts::section(view),
+        training::section(view),
+        rows::section(view),
+        samples::section(view),
+        scores::section(view),
+        Some(about::section(view)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let aspect = view.canvas.map_or(1.0, |c| c.aspect());
+    html! {
+        (DOCTYPE)
+        html lang="en" style={ "--aspect:" (format!("{aspect:.3}")) } {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "mereo " (env!("CARGO_PKG_VERSION")) };
+                title { (title) " · mereo" }
+                // An icon of nothing, so that browsers do not go looking for one.
+                link rel="icon" href="data:,";
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#main" { "Skip to the content" }
+                div.layout {
+                    nav.contents aria-label="Contents" {
+                        span.brand { "mereo" }
+                        ul {
+                            @for section in &sections {
+                                li { a href={ "#" (section.id) } { (section.short) } }
+                            }
+                        }
+                        button #theme type="button" hidden { "Dark" }
+                    }
+                    main #main {
+                        header.top {
+                            h1 { (title) }
+                            (summary::summary(view))
+                        }
+                        @for section in &sections {
+                            section id=(section.id) aria-labelledby={ (section.id) "-heading" } {
+                                h2 id={ (section.id) "-heading" } { (section.heading) }
+                                (section.body)
+                            }
+                        }
+                    }
+                }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+}
+
+/// A list of which only the beginning is open at first.
+pub(crate) fn more(what: &str, body: &Markup) -> Markup {
+    html! { details.more { summary { (what) } (body) } }
+}
+
+/// A small square in a part's colour.
+pub(crate) fn chip(part: usize) -> Markup {
+    html! { span.chip style={ "--c:" (crate::palette::css(part)) } aria-hidden="true" {} }
+}

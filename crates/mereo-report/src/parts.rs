@@ -1,0 +1,228 @@
+//! The parts and their states.
+
+use maud::{Markup, html};
+use mereo_core::PartsView;
+
+use crate::gates::{Gates, top};
+use crate::page::{Section, chip, more};
+use crate::view::View;
+use crate::{palette, part_columns, part_pictures, text};
+
+/// Most parts that are shown; of more, the largest.
+const PARTS: usize = 24;
+/// About how many states of all parts together may be shown, and the least of each part.
+const STATES_IN_ALL: usize = 400;
+const STATES_AT_LEAST: usize = 8;
+const STATES_AT_MOST: usize = 60;
+/// States that are open at first.
+const STATES_OPEN: usize = 12;
+/// Columns of doubtful membership that are listed.
+const DOUBTFUL: usize = 10;
+/// A column is doubtful if even its strongest part has less of it than this.
+const DOUBT: f64 = 0.6;
+
+pub(crate) fn section(view: &View<'_>) -> Option<Section> {
+    let parts = view.parts?;
+    if let Some(gates) = &view.gates {
+        return Some(Section {
+            id: "parts",
+            short: "Parts".to_owned(),
+            heading: "The parts and their states".to_owned(),
+            body: several(view, &parts, gates),
+        });
+    }
+    let (_, many) = view.states_called();
+    let short = if many == "states" { "States" } else { "Components" };
+    Some(Section {
+        id: "parts",
+        short: short.to_owned(),
+        heading: format!("The {many}"),
+        body: single(view, &parts, many),
+    })
+}
+
+/// A model with several parts.
+fn several(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates) -> Markup {
+    let mut shown = top(parts.parts, PARTS, |k| gates.size[k]);
+    shown.sort_unstable();
+    let columns = if view.canvas.is_some() { "pixels" } else { "columns" };
+    html! {
+        p {
+            "A part is a group of " (columns) " that change together; a state is one way the part "
+            "can look. Every " (if view.canvas.is_some() { "picture" } else { "row" })
+            " shows one state of each part."
+        }
+        div.overview {
+            @if let Some(canvas) = &view.canvas { (part_pictures::combined(canvas, gates)) }
+            (sizes(view, gates, &shown))
+        }
+        @if shown.len() < parts.parts {
+            p.quiet {
+                "Shown are the " (text::count(shown.len())) " largest of "
+                (text::count(parts.parts)) " parts."
+            }
+        }
+        @if view.canvas.is_none() { (doubtful(view, parts, gates)) }
+        @if view.canvas.is_some() { (part_pictures::whole_switch()) }
+        @else { (part_columns::legend(view)) }
+        @for &k in &shown {
+            article.part style={ "--c:" (palette::css(k)) } {
+                h3 { (chip(k)) (text::part_name(k)) small { (facts(view, gates, k)) } }
+                @match &view.canvas {
+                    Some(canvas) => (part_pictures::part(view, canvas, parts, k)),
+                    None => (part_columns::part(view, parts, gates, k)),
+                }
+            }
+        }
+    }
+}
+
+/// A model whose states are states of whole rows.
+fn single(view: &View<'_>, parts: &PartsView<'_>, many: &str) -> Markup {
+    html! {
+        p {
+            "Each of the " (many) " is one typical "
+            (if view.canvas.is_some() { "picture" } else { "row" })
+            ", the most common first."
+        }
+        @if view.canvas.is_none() { (part_columns::legend(view)) }
+        article.part.only style={ "--c:" (palette::css(0)) } {
+            @match &view.canvas {
+                Some(canvas) => (part_pictures::states(view, canvas, parts, 0)),
+                None => (part_columns::states(view, parts, 0)),
+            }
+        }
+    }
+}
+
+/// "≈ 212 pixels, 21% of all; gate entropy 0.31 bits"
+fn facts(view: &View<'_>, gates: &Gates, part: usize) -> String {
+    let channels = view.canvas.map_or(1, |c| c.channels()) as f64;
+    let noun = if view.canvas.is_some() { "pixels" } else { "columns" };
+    format!(
+        "≈ {} {noun} · gate entropy {} bits",
+        text::brief(gates.size[part] / channels),
+        text::brief(gates.entropy[part]),
+    )
+}
+
+/// How much of the columns each part has.
+fn sizes(view: &View<'_>, gates: &Gates, shown: &[usize]) -> Markup {
+    let total: f64 = gates.size.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let largest = gates.size.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let noun = if view.canvas.is_some() { "pixels" } else { "columns" };
+    html! {
+        div.sizes {
+            h3 { "Share of the " (noun) }
+            ul.bars {
+                @for &k in shown {
+                    li style={ "--c:" (palette::css(k)) } {
+                        span { (chip(k)) (text::part_name(k)) }
+                        span.bar { i style={ "width:" (text::css_percent(gates.size[k] / largest)) } {} }
+                        span.num { (text::percent(gates.size[k] / total)) }
+                    }
+                }
+            }
+            p.quiet {
+                "On average a " (if view.canvas.is_some() { "pixel" } else { "column" })
+                "’s membership is uncertain by "
+                (text::brief(gates.mean_entropy))
+                " bits (0 = belongs to one part alone, "
+                (text::brief((gates.size.len() as f64).log2()))
+                " = shared by all alike)."
+            }
+        }
+    }
+}
+
+/// The columns that no part explains clearly.
+fn doubtful(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates) -> Markup {
+    let count = gates.strongest.iter().filter(|&&g| g < DOUBT).count();
+    let worst = top(view.columns, DOUBTFUL.min(count), |d| {
+        if gates.strongest[d] < DOUBT { gates.column_entropy[d] } else { -1.0 }
+    });
+    if worst.is_empty() {
+        return html! { p.quiet { "Every column belongs mostly to one part." } };
+    }
+    let shown = worst.len();
+    let table = html! {
+        div.scroll tabindex="0" role="region" aria-label="Columns that no part explains clearly" {
+            table {
+                thead { tr { th scope="col" { "Column" } th.num scope="col" { "Entropy" } th scope="col" { "Shared by" } } }
+                tbody {
+                    @for d in worst {
+                        tr {
+                            th scope="row" { bdi { (view.column(d)) } }
+                            td.num { (text::brief(gates.column_entropy[d])) " bits" }
+                            td {
+                                @for k in top(parts.parts, 3, |k| parts.gate_of(d)[k]) {
+                                    span.tag { (chip(k)) (text::part_name(k)) " " (text::percent(parts.gate_of(d)[k])) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    let what = format!(
+        "{} no part explains clearly",
+        text::counted(count, "column that", "columns that"),
+    );
+    let table = html! {
+        (table)
+        @if shown < count { p.quiet { (text::count(count - shown)) " more are not listed." } }
+    };
+    more(&what, &table)
+}
+
+/// How common a state is, whatever was handed over.
+fn prior_of(parts: &PartsView<'_>, part: usize, state: usize) -> f64 {
+    let prior = parts.state_prior[part * parts.states + state];
+    if prior.is_finite() { prior } else { 0.0 }
+}
+
+/// The states of a part that are shown, the most common first.
+pub(crate) fn shown_states(parts: &PartsView<'_>, part: usize) -> Vec<usize> {
+    let each = (STATES_IN_ALL / parts.parts.clamp(1, PARTS)).clamp(STATES_AT_LEAST, STATES_AT_MOST);
+    top(parts.states, each, |j| prior_of(parts, part, j))
+}
+
+/// States of a part as figures, the most common first; rare ones behind a fold.
+pub(crate) fn in_order(
+    parts: &PartsView<'_>,
+    part: usize,
+    class: &str,
+    figure: impl Fn(usize, f64) -> Markup,
+) -> Markup {
+    let order = shown_states(parts, part);
+    let (open, folded) = order.split_at(STATES_OPEN.min(order.len()));
+    let left_out = parts.states - order.len();
+    let grid = |states: &[usize]| {
+        html! { div class=(class) { @for &j in states { (figure(j, prior_of(parts, part, j))) } } }
+    };
+    html! {
+        (grid(open))
+        @if !folded.is_empty() {
+            (more(&format!("{} more, less common", text::count(folded.len())), &grid(folded)))
+        }
+        @if left_out > 0 {
+            p.quiet {
+                (text::count(left_out)) " rarer "
+                (if left_out == 1 { "state is" } else { "states are" }) " not shown."
+            }
+        }
+    }
+}
+
+/// How common a state is: a bar and a percentage.
+pub(crate) fn prior_bar(part: usize, state: usize, prior: f64, word: &str) -> Markup {
+    let of = format!("state {} of {}", text::ordinal(state), text::part_name(part).to_lowercase());
+    html! {
+        span.prior title=(of) {
+            span.bar { i style={ "width:" (text::css_percent(prior)) } {} }
+            span.state-name { (word) (text::ordinal(state)) }
+            span.num { (text::percent(prior)) }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Rows beside what the model makes of them.
+
+use maud::{Markup, html};
+
+use crate::gates::top;
+use crate::page::{Section, chip};
+use crate::pictures::Canvas;
+use crate::view::View;
+use crate::{ShownRows, palette, text};
+
+/// Most rows shown, as pictures and as tables.
+const PICTURES: usize = 24;
+const TABLES: usize = 12;
+/// Rows with at most this many columns are shown whole.
+const WHOLE: usize = 16;
+/// Of wider rows: observed cells and filled-in cells that are shown.
+const OBSERVED: usize = 10;
+const FILLED: usize = 5;
+/// Most states listed of a row.
+const STATES: usize = 12;
+
+pub(crate) fn section(view: &View<'_>) -> Option<Section> {
+    let rows = view.rows?;
+    let all = rows.original.rows();
+    let shown = all.min(if view.canvas.is_some() { PICTURES } else { TABLES });
+    let missing = !rows.original.is_complete();
+    let heading = match (&view.canvas, rows.reconstruction.is_some()) {
+        (Some(_), true) => "Pictures beside their reconstructions",
+        (None, true) => "Rows beside their reconstructions",
+        (Some(_), false) => "Some pictures",
+        (None, false) => "Some rows",
+    };
+    let body = html! {
+        p {
+            @if rows.reconstruction.is_some() {
+                "What was observed, and what the model makes of it. "
+            }
+            @if missing && view.canvas.is_some() { "Missing pixels are hatched. " }
+            @if missing && view.canvas.is_none() && rows.reconstruction.is_some() {
+                "Cells that were missing are " em { "filled in" } " by the model. "
+            }
+            @if view.canvas.is_none() && view.columns > WHOLE {
+                "Of each row, the cells that differ most from their column’s mean are shown. "
+            }
+        }
+        @match &view.canvas {
+            Some(canvas) => {
+                div.rows.of-pictures {
+                    @for r in 0..shown { (pictured(view, canvas, &rows, r)) }
+                }
+            },
+            None => { div.rows.of-tables { @for r in 0..shown { (tabled(view, &rows, r)) } } },
+        }
+        @if shown < all {
+            p.quiet { (text::count(all - shown)) " more rows were given and are not shown." }
+        }
+    };
+    Some(Section { id: "rows", short: "Rows".to_owned(), heading: heading.to_owned(), body })
+}
+
+/// Root of the mean squared error over the observed cells of some rows, in the unit of the view.
+fn error(view: &View<'_>, rows: &ShownRows<'_>, which: std::ops::Range<usize>) -> Option<f64> {
+    let made = rows.reconstruction?;
+    let (mut sum, mut n) = (0.0, 0.0);
+    for r in which {
+        for (d, (x, y)) in rows.original.row(r).iter().zip(made.row(r)).enumerate() {
+            let away = view.in_units(d, x - y);
+            let square = away * away;
+            if square.is_finite() {
+                sum += square;
+                n += 1.0;
+            }
+        }
+    }
+    (n > 0.0).then(|| (sum / n).sqrt())
+}
+
+/// The error over all rows that the page knows.
+pub(crate) fn overall_error(view: &View<'_>) -> Option<f64> {
+    let rows = view.rows?;
+    error(view, &rows, 0..rows.original.rows())
+}
+
+/// Which row this is.
+fn title(rows: &ShownRows<'_>, r: usize) -> Markup {
+    let number = rows.numbers.and_then(|n| n.get(r)).copied().unwrap_or(r);
+    let label = rows
+        .labels
+        .and_then(|l| l.of_row.get(r).copied().flatten().and_then(|c| l.names.get(c as usize)));
+    html! {
+        "Row " (text::ordinal(number))
+        @if let Some(label) = label { " " span.label { bdi { (text::name(label)) } } }
+    }
+}
+
+/// Error, score and states of a row.
+fn facts(view: &View<'_>, rows: &ShownRows<'_>, r: usize) -> Markup {
+    let observed = rows.original.row(r).iter().filter(|v| v.is_finite()).count();
+    let score = rows.scores.and_then(|s| s.get(r));
+    let k = view.parts.map_or(0, |p| p.parts);
+    let states = rows.states.and_then(|s| s.get(r * k..(r + 1) * k)).unwrap_or(&[]);
+    html! {
+        p.facts {
+            @if let Some(error) = error(view, rows, r..r + 1) { span { "RMS error " (text::brief(error)) (view.unit()) } }
+            @if observed < view.columns {
+                span { (text::count(observed)) " of " (text::count(view.columns)) " observed" }
+            }
+            @if let Some(&score) = score { span { "log density " (text::number(score)) } }
+        }
+        @if k > 1 && !states.is_empty() {
+            p.chosen aria-label="State of each part" {
+                @for (k, &state) in states.iter().enumerate().take(STATES) {
+                    span.tag title={ (text::part_name(k)) " is in state " (text::ordinal(state as usize)) } {
+                        (chip(k)) (text::ordinal(state as usize))
+                    }
+                }
+                @if states.len() > STATES { span.quiet { "…" } }
+            }
+        } @else if let Some(&state) = states.first() {
+            p.chosen { span.tag { (view.states_called().0) " " (text::ordinal(state as usize)) } }
+        }
+    }
+}
+
+fn pictured(view: &View<'_>, canvas: &Canvas, rows: &ShownRows<'_>, r: usize) -> Markup {
+    let number = text::ordinal(rows.numbers.and_then(|n| n.get(r)).copied().unwrap_or(r));
+    let columns = view.columns;
+    let made = rows.reconstruction.and_then(|m| canvas.values(m.row(r), view.scale));
+    let map = rows.responsible.and_then(|all| all.get(r * columns..(r + 1) * columns)).and_then(
+        |responsible| {
+            let channels = canvas.channels();
+            canvas.map(|pixel| {
+                let part = responsible.get(pixel * channels).map_or(0, |&k| k as usize);
+                (palette::colour(part), 1.0)
+            })
+        },
+    );
+    let figure = |picture: Option<String>, class: &str, what: &str, alt: &str| {
+        html! {
+            @if let Some(picture) = picture {
+                figure {
+                    span class={ "tile " (class) } {
+                        img.pixels src=(picture) alt={ (alt) " " (number) };
+                    }
+                    figcaption { (what) }
+                }
+            }
+        }
+    };
+    html! {
+        article.row {
+            h3 { (title(rows, r)) }
+            div.trio {
+                (figure(canvas.values(rows.original.row(r), view.scale), "hatched", "observed", "Observed row"))
+                (figure(made, "", "model", "Reconstruction of row"))
+                (figure(map, "", "parts", "Part responsible for each pixel of row"))
+            }
+            (facts(view, rows, r))
+        }
+    }
+}
+
+/// The columns of a row that are worth showing.
+fn telling(view: &View<'_>, rows: &ShownRows<'_>, r: usize) -> Vec<usize> {
+    if view.columns <= WHOLE {
+        return (0..view.columns).collect();
+    }
+    let row = rows.original.row(r);
+    let made = rows.reconstruction.map(|m| m.row(r));
+    let (seen, unseen): (Vec<usize>, Vec<usize>) =
+        (0..view.columns).partition(|&d| row[d].is_finite());
+    let mut columns: Vec<usize> =
+        top(seen.len(), OBSERVED, |i| view.away_from_mean(seen[i], row[seen[i]]).abs())
+            .into_iter()
+            .map(|i| seen[i])
+            .collect();
+    if let Some(made) = made {
+        let away = |i: usize| view.away_from_mean(unseen[i], made[unseen[i]]).abs();
+        columns.extend(top(unseen.len(), FILLED, away).into_iter().map(|i| unseen[i]));
+    }
+    columns
+}
+
+fn tabled(view: &View<'_>, rows: &ShownRows<'_>, r: usize) -> Markup {
+    let row = rows.original.row(r);
+    let made = rows.reconstruction.map(|m| m.row(r));
+    let columns = telling(view, rows, r);
+    let left_out = view.columns - columns.len();
+    let part = |d: usize| {
+        let responsible = rows.responsible.and_then(|all| all.get(r * view.columns + d));
+        responsible.map(|&k| k as usize).or_else(|| view.owner(d))
+    };
+    html! {
+        article.row {
+            h3 { (title(rows, r)) }
+            (facts(view, rows, r))
+            div.scroll tabindex="0" role="region" aria-label={ "Cells of row " (text::ordinal(r)) } {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "Column" }
+                            th.num scope="col" { "Observed" }
+                            @if made.is_some() { th.num scope="col" { "Model" } }
+                        }
+                    }
+                    tbody {
+                        @for d in columns {
+                            tr.filled[!row[d].is_finite()] {
+                                th scope="row" {
+                                    @if let Some(k) = part(d) { span title=(text::part_name(k)) { (chip(k)) } }
+                                    bdi { (view.column(d)) }
+                                }
+                                td.num { @if row[d].is_finite() { (text::number(row[d])) } @else { span.quiet { "missing" } } }
+                                @if let Some(made) = made {
+                                    td.num { @if row[d].is_finite() { (text::number(made[d])) } @else { em { (text::number(made[d])) } } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            @if left_out > 0 { p.quiet { (text::count(left_out)) " more columns" } }
+        }
+    }
+}

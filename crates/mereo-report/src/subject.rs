@@ -1,0 +1,115 @@
+//! What a report is about: what the caller hands over.
+
+use mereo_core::{Dense, Labels, Manifest, PartsView, Scores};
+
+/// What a report shows. The caller computes it; this crate only draws.
+///
+/// ```
+/// use mereo_core::{Dense, Manifest};
+/// use mereo_report::Subject;
+/// let manifest = Manifest::new("mcvq");
+/// let samples = Dense::new(1, 2, vec![0.5, 1.5])?;
+/// let subject = Subject { samples: Some(&samples), ..Subject::new("Flowers", &manifest) };
+/// assert!(subject.parts.is_none());
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The page's title: whatever the user calls the model or its data.
+    pub title: &'a str,
+    /// What the model file says about itself.
+    pub manifest: &'a Manifest,
+    /// The model's parts; one part with gates of 1 for a codebook or a mixture.
+    pub parts: Option<PartsView<'a>>,
+    /// Mean of each column of the data. Without it, the mean that the model implies.
+    pub column_mean: Option<&'a [f64]>,
+    /// Standard deviation of each column of the data. With it, states are compared with the mean
+    /// in these units, otherwise in the data's own.
+    pub column_deviation: Option<&'a [f64]>,
+    /// A few rows beside what the model makes of them.
+    pub rows: Option<ShownRows<'a>>,
+    /// A few rows that the model drew.
+    pub samples: Option<&'a Dense<f64>>,
+    /// The log densities of many rows.
+    pub scores: Option<&'a Scores>,
+    /// What the command lines on the page call the model file.
+    pub model_file: Option<&'a str>,
+    /// What the command lines on the page call the data.
+    pub data_file: Option<&'a str>,
+}
+
+impl<'a> Subject<'a> {
+    /// A subject of which nothing is known but its manifest.
+    ///
+    /// ```
+    /// use mereo_core::Manifest;
+    /// use mereo_report::Subject;
+    /// assert_eq!(Subject::new("Flowers", &Manifest::new("vq")).title, "Flowers");
+    /// ```
+    pub fn new(title: &'a str, manifest: &'a Manifest) -> Self {
+        Self {
+            title,
+            manifest,
+            parts: None,
+            column_mean: None,
+            column_deviation: None,
+            rows: None,
+            samples: None,
+            scores: None,
+            model_file: None,
+            data_file: None,
+        }
+    }
+}
+
+/// A few rows of data and what the model makes of them.
+///
+/// ```
+/// use mereo_core::Dense;
+/// use mereo_report::ShownRows;
+/// let original = Dense::new(1, 2, vec![1.0, f64::NAN])?;
+/// let filled = Dense::new(1, 2, vec![0.9, 2.0])?;
+/// let rows = ShownRows { reconstruction: Some(&filled), ..ShownRows::new(&original) };
+/// assert_eq!(rows.original.rows(), 1);
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct ShownRows<'a> {
+    /// The rows as they were observed; `NaN` where a cell is missing.
+    pub original: &'a Dense<f64>,
+    /// The rows as the model makes them, every cell filled.
+    pub reconstruction: Option<&'a Dense<f64>>,
+    /// The part responsible for each cell, `[rows, columns]`.
+    pub responsible: Option<&'a [u32]>,
+    /// The state that each part chose, `[rows, parts]`.
+    pub states: Option<&'a [u32]>,
+    /// A class for each of these rows.
+    pub labels: Option<&'a Labels>,
+    /// The log density of each of these rows.
+    pub scores: Option<&'a [f64]>,
+    /// Where each of these rows stands in the data, from 0.
+    pub numbers: Option<&'a [usize]>,
+}
+
+impl<'a> ShownRows<'a> {
+    /// Rows of which nothing is known but their cells.
+    ///
+    /// ```
+    /// use mereo_core::Dense;
+    /// use mereo_report::ShownRows;
+    /// let original = Dense::new(1, 1, vec![1.0])?;
+    /// assert!(ShownRows::new(&original).reconstruction.is_none());
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    pub fn new(original: &'a Dense<f64>) -> Self {
+        Self {
+            original,
+            reconstruction: None,
+            responsible: None,
+            states: None,
+            labels: None,
+            scores: None,
+            numbers: None,
+        }
+    }
+}
