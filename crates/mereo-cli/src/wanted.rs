@@ -10,10 +10,10 @@ use mereo_quantize::{Vq, VqParams, vq};
 use crate::data::{Held, memory, own_names};
 use crate::fitted::Fitted;
 
-/// How many starts are tried if nobody says. MCVQ alternates between seeded and scouted ones, so
-/// two try either; k-means is cheap, and its starts differ.
+/// How many starts are tried if nobody says. MCVQ takes turns among seeded, scouted and agreed
+/// ones, so three try each; k-means is cheap, and its starts differ.
 pub(crate) mod restarts {
-    pub(crate) const MCVQ: usize = 2;
+    pub(crate) const MCVQ: usize = 3;
     pub(crate) const VQ: usize = 4;
     pub(crate) const GMM: usize = 2;
 }

@@ -14,6 +14,10 @@
 use mereo_core::math::softmax;
 use serde::{Deserialize, Serialize};
 
+/// A gate never falls below this: as its own prior, one of exactly 0 could never rise again,
+/// however wrong an early pass was. It is too little to matter to the bound.
+const LEAST: f64 = 1e-12;
+
 /// How boldly the gate moves at each pass.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -79,6 +83,8 @@ pub(crate) fn move_gate(
             .collect();
         if n > 0.0 {
             softmax(&mut logs);
+            let total: f64 = logs.iter().map(|g| g.max(LEAST)).sum();
+            logs.iter_mut().for_each(|g| *g = g.max(LEAST) / total);
             gate[range].copy_from_slice(&logs);
         }
     }

@@ -33,7 +33,7 @@ impl McvqParams {
         Self {
             parts,
             states,
-            gate: Gate::Annealed { from: 1.0, passes: 30 },
+            gate: Gate::Annealed { from: 0.02, passes: 40 },
             variance_floor: 0.01,
             scouts: 30,
         }

@@ -2,8 +2,11 @@
 
 use mereo_core::slots::Ground;
 use mereo_core::{
-    Context, Dense, Learner, Pass, Plan, Schedule, Silent, Source, Start, Table, learn,
+    Cells, Context, Dense, Parts, Plan, Schedule, Silent, Source, Start, Table, learn, score,
 };
+use mereo_data::toy::shapes;
+use proptest::prelude::*;
+use rand::RngExt;
 
 use super::fit::falling_floor;
 use super::learner::{McvqLearner, State};
