@@ -203,6 +203,19 @@ fn weight_2_equals_row_twice_and_weight_0_row_removed() {
 }
 
 #[test]
+fn weight_10_converges_as_ten_rows_do() {
+    let values: Vec<f64> = (0..40).map(|i| f64::from(i % 20).sqrt()).collect();
+    let tenfold: Vec<f64> = values.iter().flat_map(|x| [*x; 10]).collect();
+    let weighted = table::<f64>(1, &values).with_weights(vec![10.0; 40]).unwrap();
+    let plan = Plan { tolerance: 1e-3, ..Plan::default() };
+    let passes = |data: &Table<f64>| {
+        let params = GmmParams::new(3);
+        fit(&params, data, &plan, &Context::new(3), &mut Silent).unwrap().1.passes
+    };
+    assert_eq!(passes(&weighted), passes(&table(1, &tenfold)));
+}
+
+#[test]
 fn batch_equals_one_by_one() {
     let values = with_holes(blobs(50, 11, 3, 6), 6);
     let all = table::<f32>(11, &values);
