@@ -10,7 +10,11 @@ pub fn parts_plan() -> Plan {
 }
 
 /// The mean over rows of each row's root-mean-square reconstruction error.
-pub fn mean_rms<T: Real>(model: &dyn Reconstruct<T>, table: &Table<T>, context: &Context) -> Result<f64> {
+pub fn mean_rms<T: Real>(
+    model: &dyn Reconstruct<T>,
+    table: &Table<T>,
+    context: &Context,
+) -> Result<f64> {
     let rebuilt = reconstruct(model, table, context)?;
     let Cells::Dense(cells) = table.cells() else { return Ok(f64::NAN) };
     let total: f64 = (0..cells.rows())

@@ -22,7 +22,9 @@ fn main() -> Result<()> {
             matched.push(found.matched);
         }
         let ((p, ps), (m, ms)) = (mean_and_spread(&purity), mean_and_spread(&matched));
-        println!("{parts} parts x {states} states: purity {p:.3} ({ps:.3}), matched {m:.3} ({ms:.3})");
+        println!(
+            "{parts} parts x {states} states: purity {p:.3} ({ps:.3}), matched {m:.3} ({ms:.3})"
+        );
     }
     Ok(())
 }

@@ -34,7 +34,8 @@ fn main() -> Result<()> {
             let (train, test) = shapes::split(seed)?;
             let context = Context::new(seed).with_threads(0)?;
             let plan = Plan { restarts: 5, ..Plan::default() };
-            let (model, _) = vq::fit(&VqParams::new(38), &train.table, &plan, &context, &mut Silent)?;
+            let (model, _) =
+                vq::fit(&VqParams::new(38), &train.table, &plan, &context, &mut Silent)?;
             mean_rms(&model, &test.table, &context)
         })
         .collect::<Result<Vec<f64>>>()?;

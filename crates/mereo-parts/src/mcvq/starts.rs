@@ -80,12 +80,12 @@ impl<T: Real> Starts<'_, T> {
         context: &Context,
     ) -> Result<Start<State>> {
         let groups = group_columns(sample, self.params.parts, restart, context)?;
-        let state = self.from_groups(sample, &groups, restart, context)?;
+        let state = self.state_of_groups(sample, &groups, restart, context)?;
         Ok(Start { state, how: "seeded".to_owned() })
     }
 
     /// A state whose gate follows groups of columns.
-    pub(super) fn from_groups(
+    pub(super) fn state_of_groups(
         &self,
         sample: &Table<T>,
         groups: &[Option<usize>],
@@ -180,7 +180,7 @@ impl<T: Real> Starts<'_, T> {
     ) -> Result<Start<State>> {
         let gates: Vec<&[f64]> = scouts.iter().map(|scout| scout.gate.as_slice()).collect();
         let groups = agree(&gates, self.params.parts, restart, context)?;
-        let state = self.from_groups(sample, &groups, restart, context)?;
+        let state = self.state_of_groups(sample, &groups, restart, context)?;
         Ok(Start { state, how: "agreed".to_owned() })
     }
 

@@ -107,7 +107,7 @@ fn restored(scrambled: f64, seed: u64) -> f64 {
     let starts = Starts { params: &params, ground: &ground };
     let begin = |source: &dyn Source<f32>, restart: usize, context: &Context| {
         let sample = starts.sample(source, context)?;
-        let state = starts.from_groups(&sample, &groups, restart, context)?;
+        let state = starts.state_of_groups(&sample, &groups, restart, context)?;
         Ok(Start { state, how: "scrambled".into() })
     };
     let learner =
