@@ -3,17 +3,39 @@
 use std::path::Path;
 
 use mereo_core::{
-    Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView, Real, Reconstruct, Result, Sample, Score,
+    Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView, Real, Reconstruct, Result,
+    Sample, Score,
 };
+use mereo_mixture::Gmm;
 use mereo_parts::Mcvq;
+use mereo_quantize::Vq;
 
 /// A model of any kind, and what it can do. Each question answers with the capability, or with
 /// nothing if a model of this kind does not have it.
+///
+/// ```
+/// use mereo::AnyModel;
+/// use mereo::core::{Context, Dense, Manifest, ModelFile, Table, Tensor, score};
+/// // A model file needs no more than its tensors and the kind of model that they are.
+/// let mut file = ModelFile::new(Manifest::new("vq"));
+/// file.insert("mean", Tensor::new(vec![1, 2], vec![0.0, 0.0]));
+/// file.insert("state_prior", Tensor::new(vec![1], vec![1.0]));
+/// file.insert("variance", Tensor::new(vec![1], vec![1.0]));
+/// let (model, _) = AnyModel::from_file(file, "by hand".as_ref())?;
+/// let table = Table::from(Dense::new(1, 2, vec![0.0f64, 0.0])?);
+/// let scores = model.scorer::<f64>().map(|s| score(s, &table, &Context::new(0))).transpose()?;
+/// assert!((scores.map_or(0.0, |s| s.mean) + 1.837877).abs() < 1e-6);
+/// # Ok::<(), mereo::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum AnyModel {
     /// Multiple cause vector quantisation.
     Mcvq(Mcvq),
+    /// Vector quantisation by k-means.
+    Vq(Vq),
+    /// A diagonal Gaussian mixture.
+    Gmm(Gmm),
 }
 
 /// Runs the same expression on the model inside, whatever its kind.
@@ -21,23 +43,40 @@ macro_rules! with_model {
     ($any:expr, $model:ident => $body:expr) => {
         match $any {
             AnyModel::Mcvq($model) => $body,
+            AnyModel::Vq($model) => $body,
+            AnyModel::Gmm($model) => $body,
         }
     };
 }
 
 impl AnyModel {
     /// Opens a model file.
+    ///
+    /// ```
+    /// let error = mereo::AnyModel::open("no/such.safetensors".as_ref()).unwrap_err();
+    /// assert!(error.to_string().starts_with("no/such.safetensors: "));
+    /// ```
     pub fn open(path: &Path) -> Result<(Self, Manifest)> {
         Self::from_file(ModelFile::read(path)?, path)
     }
 
     /// Takes a model out of a file that was read; `path` is what errors call it.
+    ///
+    /// ```
+    /// use mereo::core::{Manifest, ModelFile};
+    /// let file = ModelFile::new(Manifest::new("oracle"));
+    /// let error = mereo::AnyModel::from_file(file, "a.safetensors".as_ref()).unwrap_err();
+    /// assert!(error.to_string().contains("it holds a `oracle` model"));
+    /// ```
     pub fn from_file(file: ModelFile, path: &Path) -> Result<(Self, Manifest)> {
         let manifest = file.manifest.clone();
         let model = match manifest.model.as_str() {
             Mcvq::KIND => Self::Mcvq(Mcvq::from_file(file, path)?),
+            Vq::KIND => Self::Vq(Vq::from_file(file, path)?),
+            Gmm::KIND => Self::Gmm(Gmm::from_file(file, path)?),
             other => {
-                return Err(Error::model_file(path, format!("it holds a `{other}` model, which this mereo does not know")));
+                let problem = format!("it holds a `{other}` model, which this mereo does not know");
+                return Err(Error::model_file(path, problem));
             }
         };
         let columns = model.columns();
@@ -53,51 +92,181 @@ impl AnyModel {
     }
 
     /// Writes a model file, whole or not at all.
+    ///
+    /// ```
+    /// # fn main() -> mereo::Result<()> {
+    /// use mereo::AnyModel;
+    /// use mereo::core::{Context, Dense, Manifest, Plan, Silent, Table};
+    /// use mereo::quantize::{VqParams, vq};
+    /// let table = Table::from(Dense::new(3, 1, vec![0.0, 1.0, 5.0])?);
+    /// let (model, training) =
+    ///     vq::fit(&VqParams::new(2), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
+    /// let model = AnyModel::Vq(model);
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("vq.safetensors");
+    /// let manifest = Manifest { training: Some(training), ..Manifest::new(model.kind()) };
+    /// model.save(manifest.clone(), &path)?;
+    /// assert_eq!(AnyModel::open(&path)?, (model, manifest));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn save(&self, manifest: Manifest, path: &Path) -> Result<()> {
         with_model!(self, model => model.to_file(manifest)).write(path)
     }
 
     /// The kind of model, as model files say it.
+    ///
+    /// ```
+    /// # fn main() -> mereo::Result<()> {
+    /// # use mereo::core::{Context, Dense, Plan, Silent, Table};
+    /// # use mereo::mixture::{GmmParams, gaussian};
+    /// # let table = Table::from(Dense::new(3, 1, vec![0.0, 1.0, 5.0])?);
+    /// # let (plan, context) = (Plan::default(), Context::new(0));
+    /// let (model, _) = gaussian::fit(&GmmParams::new(2), &table, &plan, &context, &mut Silent)?;
+    /// assert_eq!(mereo::AnyModel::Gmm(model).kind(), "gmm");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Mcvq(_) => Mcvq::KIND,
+            Self::Vq(_) => Vq::KIND,
+            Self::Gmm(_) => Gmm::KIND,
         }
     }
 
     /// Number of columns of the rows it was learned from.
+    ///
+    /// ```
+    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("vq"));
+    /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
+    /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
+    /// # file.insert("variance", Tensor::new(vec![1], vec![1.0]));
+    /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
+    /// assert_eq!(model.columns(), 2);
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
     pub fn columns(&self) -> usize {
         with_model!(self, model => model.columns())
     }
 
     /// Rows to codes.
+    ///
+    /// ```
+    /// use mereo::core::{Context, Dense, Table, encode};
+    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("vq"));
+    /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
+    /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
+    /// # file.insert("variance", Tensor::new(vec![1], vec![1.0]));
+    /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
+    /// let table = Table::from(Dense::new(1, 2, vec![4.0f32, 5.0])?);
+    /// if let Some(encoder) = model.encoder() {
+    ///     assert_eq!(encode(encoder, &table, &Context::new(0))?.row(0), [0.0f32, 1.0]);
+    /// }
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
     pub fn encoder<T: Real>(&self) -> Option<&dyn Encode<T>> {
         with_model!(self, model => Some(model))
     }
 
     /// Rows to rows.
+    ///
+    /// ```
+    /// use mereo::core::{Context, Dense, Table, reconstruct};
+    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("vq"));
+    /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
+    /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
+    /// # file.insert("variance", Tensor::new(vec![1], vec![1.0]));
+    /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
+    /// let table = Table::from(Dense::new(1, 2, vec![4.0, f64::NAN])?);
+    /// if let Some(reconstructor) = model.reconstructor() {
+    ///     let filled = reconstruct(reconstructor, &table, &Context::new(0))?;
+    ///     assert_eq!(filled.row(0), [3.0, 3.0]);
+    /// }
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
     pub fn reconstructor<T: Real>(&self) -> Option<&dyn Reconstruct<T>> {
         with_model!(self, model => Some(model))
     }
 
     /// Rows to log densities.
+    ///
+    /// ```
+    /// use mereo::core::{Context, Dense, ScoreKind, Table, score};
+    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("vq"));
+    /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
+    /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
+    /// # file.insert("variance", Tensor::new(vec![1], vec![1.0]));
+    /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
+    /// let table = Table::from(Dense::new(1, 2, vec![3.0, 3.0])?);
+    /// if let Some(scorer) = model.scorer() {
+    ///     let scores = score::<f64>(scorer, &table, &Context::new(0))?;
+    ///     assert_eq!(scores.kind, ScoreKind::Exact);
+    ///     assert!(scores.mean < 0.0);
+    /// }
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
     pub fn scorer<T: Real>(&self) -> Option<&dyn Score<T>> {
         with_model!(self, model => Some(model))
     }
 
     /// New rows.
+    ///
+    /// ```
+    /// use mereo::core::{Context, sample};
+    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("vq"));
+    /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
+    /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
+    /// # file.insert("variance", Tensor::new(vec![1], vec![1.0]));
+    /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
+    /// if let Some(sampler) = model.sampler() {
+    ///     let rows = sample(sampler, 1, false, &Context::new(0))?;
+    ///     assert!(rows.row(0) == [0.0, 0.0] || rows.row(0) == [3.0, 3.0]);
+    /// }
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
     pub fn sampler(&self) -> Option<&dyn Sample> {
         with_model!(self, model => Some(model))
     }
 
     /// The parts and their states.
+    ///
+    /// ```
+    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("vq"));
+    /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
+    /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
+    /// # file.insert("variance", Tensor::new(vec![1], vec![1.0]));
+    /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
+    /// let parts = model.parts();
+    /// assert_eq!(parts.map(|p| p.state(0, 1)), Some(&[3.0, 3.0][..]));
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
     pub fn parts(&self) -> Option<PartsView<'_>> {
         with_model!(self, model => Some(model.parts()))
     }
 
-    /// Which part each cell came from.
+    /// Which part each cell came from; nothing where all columns are one part.
+    ///
+    /// ```
+    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("vq"));
+    /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
+    /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
+    /// # file.insert("variance", Tensor::new(vec![1], vec![1.0]));
+    /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
+    /// assert!(model.explainer::<f64>().is_none());
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
     pub fn explainer<T: Real>(&self) -> Option<&dyn Explain<T>> {
         match self {
             Self::Mcvq(model) => Some(model),
+            Self::Vq(_) | Self::Gmm(_) => None,
         }
     }
 }

@@ -70,6 +70,13 @@ pub struct LloydStatistics<T> {
     far: WorstRows,
 }
 
+impl<T> LloydStatistics<T> {
+    /// Mean squared distance of a cell from its mean, in units.
+    fn distortion(&self) -> f64 {
+        if self.observed > 0.0 { (-2.0 * self.nearest).max(0.0) / self.observed } else { 0.0 }
+    }
+}
+
 impl<T: Real> Statistics for LloydStatistics<T> {
     fn merge(&mut self, other: &Self) {
         self.slots.merge(&other.slots);
@@ -300,7 +307,7 @@ impl<T: Real> Learner<T> for Lloyd<T> {
 
     fn bound(&self, statistics: &LloydStatistics<T>) -> f64 {
         let cells = statistics.observed;
-        let sigma = self.distortion(statistics).max(1e-12);
+        let sigma = statistics.distortion().max(1e-12);
         // In the data's units: every cell's density is divided by the square root of its unit.
         -0.5 * cells * ((2.0 * std::f64::consts::PI * sigma).ln() + 1.0)
             - 0.5 * self.log_units
@@ -321,7 +328,7 @@ impl<T: Real> Learner<T> for Lloyd<T> {
             }
         }
         state.usage.copy_from_slice(&statistics.slots.total);
-        state.distortion = self.distortion(statistics);
+        state.distortion = statistics.distortion();
         let mut notes = Vec::new();
         for group in 0..self.groups {
             let mut far = statistics.far.of(group).iter();
@@ -340,17 +347,6 @@ impl<T: Real> Learner<T> for Lloyd<T> {
         }
         state.reseeds += u32::from(!notes.is_empty());
         notes
-    }
-}
-
-impl<T: Real> Lloyd<T> {
-    /// Mean squared distance of a cell from its mean, in units.
-    fn distortion(&self, statistics: &LloydStatistics<T>) -> f64 {
-        if statistics.observed > 0.0 {
-            (-2.0 * statistics.nearest).max(0.0) / statistics.observed
-        } else {
-            0.0
-        }
     }
 }
 

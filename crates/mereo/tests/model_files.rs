@@ -1,0 +1,258 @@
+//! Model files written by hand, and files that somebody broke.
+
+use std::fmt::Write;
+
+use mereo::AnyModel;
+use mereo::core::{Context, Dense, ModelFile, Table, encode, reconstruct, sample, score};
+use proptest::prelude::*;
+
+const LOG_2_PI: f64 = 1.837_877_066_409_345_3;
+
+/// A safetensors file from nothing but its description: a length, a JSON header, the numbers.
+fn by_hand(manifest: &str, tensors: &[(&str, &[usize], &[f64])]) -> Vec<u8> {
+    let escaped = manifest.replace('"', "\\\"");
+    let mut header = format!("{{\"__metadata__\":{{\"mereo\":\"{escaped}\"}}");
+    let mut data = Vec::new();
+    for (name, shape, values) in tensors {
+        let start = data.len();
+        data.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+        write!(
+            header,
+            ",\"{name}\":{{\"dtype\":\"F64\",\"shape\":{shape:?},\"data_offsets\":[{start},{}]}}",
+            data.len()
+        )
+        .unwrap();
+    }
+    header.push('}');
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.bytes());
+    bytes.extend(data);
+    bytes
+}
+
+fn manifest(kind: &str) -> String {
+    format!("{{\"format\":1,\"model\":\"{kind}\"}}")
+}
+
+/// A valid file of each kind: two columns, two states.
+fn valid(kind: &str) -> Vec<u8> {
+    let mean: &[f64] = &[0.0, 0.0, 10.0, 10.0];
+    match kind {
+        "vq" => by_hand(
+            &manifest(kind),
+            &[
+                ("mean", &[2, 2], mean),
+                ("state_prior", &[2], &[0.5; 2]),
+                ("variance", &[1], &[1.0]),
+            ],
+        ),
+        "gmm" => by_hand(
+            &manifest(kind),
+            &[
+                ("mean", &[2, 2], mean),
+                ("state_prior", &[2], &[0.5; 2]),
+                ("variance", &[2, 2], &[1.0; 4]),
+            ],
+        ),
+        _ => by_hand(
+            &manifest(kind),
+            &[
+                ("gate", &[2, 1], &[1.0; 2]),
+                ("mean", &[1, 2, 2], mean),
+                ("state_prior", &[1, 2], &[0.5; 2]),
+                ("variance", &[1, 2, 2], &[1.0; 4]),
+            ],
+        ),
+    }
+}
+
+const KINDS: [&str; 3] = ["vq", "gmm", "mcvq"];
+
+fn open(bytes: &[u8]) -> mereo::Result<AnyModel> {
+    let path = "some.safetensors".as_ref();
+    Ok(AnyModel::from_file(ModelFile::from_bytes(bytes, path)?, path)?.0)
+}
+
+fn refused(bytes: &[u8]) -> String {
+    let said = open(bytes).unwrap_err().to_string();
+    assert!(said.starts_with("some.safetensors: "), "{said}");
+    said
+}
+
+/// Asks a model for everything that it can do; nothing may panic.
+fn exercise(model: &AnyModel) {
+    let context = Context::new(0);
+    let columns = model.columns();
+    let cells = (0..2 * columns).map(|i| if i % 3 == 1 { f64::NAN } else { i as f64 }).collect();
+    let table = Table::from(Dense::new(2, columns, cells).unwrap());
+    if let Some(scorer) = model.scorer::<f64>() {
+        let scores = score(scorer, &table, &context).unwrap();
+        assert!(scores.rows.iter().all(|s| !s.is_nan()));
+    }
+    if let Some(encoder) = model.encoder::<f64>() {
+        let codes = encode(encoder, &table, &context).unwrap();
+        assert!(codes.values().iter().all(|m| !m.is_nan()));
+    }
+    // Means may be larger than a table's cells can be: an error then, with the place.
+    let _ = model.reconstructor::<f64>().map(|r| reconstruct(r, &table, &context));
+    let _ = model.sampler().map(|s| sample(s, 3, true, &context));
+    assert_eq!(model.parts().map(|p| p.columns), Some(columns));
+}
+
+#[test]
+fn a_file_by_hand_of_each_kind_scores() {
+    for kind in KINDS {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("by-hand.safetensors");
+        std::fs::write(&path, valid(kind)).unwrap();
+        let (model, manifest) = AnyModel::open(&path).unwrap();
+        assert_eq!((model.kind(), manifest.model.as_str(), model.columns()), (kind, kind, 2));
+        let table = Table::from(Dense::new(2, 2, vec![0.0, 0.0, 10.0, f64::NAN]).unwrap());
+        let scores = score(model.scorer::<f64>().unwrap(), &table, &Context::new(0)).unwrap();
+        // At a mean of one of two equal states, the other far away: ½ N(0)^D.
+        let half = 0.5f64.ln();
+        for (found, right) in scores.rows.iter().zip([half - LOG_2_PI, half - 0.5 * LOG_2_PI]) {
+            assert!((found - right).abs() < 1e-9, "{kind}: {found}, not {right}");
+        }
+        exercise(&model);
+        let again = folder.path().join("again.safetensors");
+        model.save(manifest.clone(), &again).unwrap();
+        assert_eq!(AnyModel::open(&again).unwrap(), (model, manifest));
+    }
+}
+
+#[test]
+fn hostile_files_are_refused_with_a_reason() {
+    for kind in KINDS {
+        let good = valid(kind);
+        for end in 0..good.len() {
+            refused(&good[..end]);
+        }
+        let mut huge = good.clone();
+        huge[..8].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert!(refused(&huge).contains("no safetensors file"));
+    }
+    assert!(refused(b"").contains("no safetensors file"));
+    let one: (&str, &[usize], &[f64]) = ("mean", &[1], &[1.0]);
+    assert!(refused(&by_hand("not JSON", &[one])).contains("its manifest is broken"));
+    assert!(refused(&by_hand(&manifest("oracle"), &[one])).contains("a `oracle` model"));
+    let newer = "{\"format\":99,\"model\":\"vq\"}";
+    assert!(refused(&by_hand(newer, &[one])).contains("its format is 99"));
+    let older = "{\"format\":0,\"model\":\"vq\"}";
+    assert!(refused(&by_hand(older, &[one])).contains("its format is 0"));
+    let speaks = "{\"format\":1,\"model\":\"vq\",\"columns\":[\"one\"]}";
+    let tensors: [(&str, &[usize], &[f64]); 3] =
+        [("mean", &[1, 2], &[0.0; 2]), ("state_prior", &[1], &[1.0]), ("variance", &[1], &[1.0])];
+    assert!(refused(&by_hand(speaks, &tensors)).contains("other columns than the 2"));
+    let picture = "{\"format\":1,\"model\":\"vq\",\"picture\":{\"height\":18446744073709551615,\"width\":9,\"channels\":3}}";
+    assert!(refused(&by_hand(picture, &tensors)).contains("other columns than the 2"));
+    // Sizes that are declared but not there.
+    let text = String::from_utf8_lossy(&valid("vq")[8..]).into_owned();
+    let header = &text[..=text.rfind('}').unwrap()];
+    for shape in ["[9999999999,9999999999]", "[18446744073709551615,2]", "[4000000000,1]", "[-1,2]"]
+    {
+        let header = header.replacen("[2, 2]", shape, 1);
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(header.bytes());
+        refused(&bytes);
+    }
+}
+
+#[test]
+fn wrong_tensors_are_named() {
+    type Tensors<'a> = [(&'a str, &'a [usize], &'a [f64]); 3];
+    let cases: [(&str, Tensors<'_>, &str); 8] = [
+        (
+            "vq",
+            [
+                ("mean", &[2], &[0.0; 2]),
+                ("state_prior", &[2], &[0.5; 2]),
+                ("variance", &[1], &[1.0]),
+            ],
+            "`mean`",
+        ),
+        (
+            "vq",
+            [
+                ("mean", &[2, 1], &[0.0; 2]),
+                ("state_prior", &[1], &[1.0]),
+                ("variance", &[1], &[1.0]),
+            ],
+            "`state_prior`",
+        ),
+        (
+            "vq",
+            [
+                ("mean", &[1, 2], &[0.0, f64::NAN]),
+                ("state_prior", &[1], &[1.0]),
+                ("variance", &[1], &[1.0]),
+            ],
+            "NaN",
+        ),
+        (
+            "vq",
+            [("mean", &[1, 1], &[0.0]), ("state_prior", &[1], &[1.0]), ("variance", &[1], &[-2.0])],
+            "holds -2",
+        ),
+        (
+            "gmm",
+            [("mean", &[1, 1], &[0.0]), ("state_prior", &[1], &[1.0]), ("variance", &[1], &[1.0])],
+            "`variance`",
+        ),
+        (
+            "gmm",
+            [
+                ("mean", &[1, 1], &[0.0]),
+                ("state_prior", &[1], &[1.0]),
+                ("variance", &[1, 1], &[0.0]),
+            ],
+            "`variance` holds 0",
+        ),
+        (
+            "gmm",
+            [
+                ("mean", &[1, 1], &[0.0]),
+                ("state_prior", &[1], &[0.2]),
+                ("variance", &[1, 1], &[1.0]),
+            ],
+            "no distribution",
+        ),
+        (
+            "gmm",
+            [
+                ("mean", &[1, 1], &[f64::INFINITY]),
+                ("state_prior", &[1], &[1.0]),
+                ("variance", &[1, 1], &[1.0]),
+            ],
+            "inf",
+        ),
+    ];
+    for (kind, tensors, expected) in cases {
+        let said = refused(&by_hand(&manifest(kind), &tensors));
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Whatever happens to the bytes of a file: it is refused, or it is a model that works.
+    #[test]
+    fn mutated_files_never_panic(
+        kind in 0usize..2,
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        cut in proptest::option::weighted(0.1, any::<prop::sample::Index>()),
+    ) {
+        let mut bytes = valid(KINDS[kind]);
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        if let Ok(model) = open(&bytes) {
+            exercise(&model);
+        }
+    }
+}
