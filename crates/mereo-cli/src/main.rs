@@ -1,2 +1,76 @@
-//! mereo-cli
-fn main() {}
+//! The program `mereo`: learns the parts that data is made of, and shows them.
+//!
+//! One file a verb; what they share stands in `args`, `data`, `fitted` and `output`.
+
+mod align;
+mod args;
+mod completions;
+mod data;
+mod demo;
+mod encode;
+mod fit;
+mod fitted;
+mod interrupt;
+mod output;
+mod page;
+mod progress;
+mod reconstruct;
+mod report;
+mod sample;
+mod score;
+mod show;
+mod toy;
+mod wanted;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use mereo_core::Error;
+
+use args::{Cli, Verb};
+use output::Voice;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(message) => return usage(&message),
+    };
+    let voice = Voice::new(cli.quiet);
+    let outcome = match cli.verb {
+        Verb::Demo(args) => demo::run(&args, voice),
+        Verb::Toy(args) => toy::run(&args, voice),
+        Verb::Fit(args) => fit::run(&args, voice),
+        Verb::Score(args) => score::run(&args, voice),
+        Verb::Encode(args) => encode::run(&args, voice),
+        Verb::Reconstruct(args) => reconstruct::run(&args, voice),
+        Verb::Sample(args) => sample::run(&args, voice),
+        Verb::Show(args) => show::run(&args),
+        Verb::Report(args) => report::run(&args, voice),
+        Verb::Completions(args) => completions::run(&args),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => {
+            // Whoever was reading has seen enough.
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            output::complain(&error);
+            match error {
+                Error::Interrupted => interrupt::exit_code(),
+                _ => ExitCode::FAILURE,
+            }
+        }
+    }
+}
+
+/// Help and version go to standard output, usage errors to standard error.
+fn usage(message: &clap::Error) -> ExitCode {
+    if message.use_stderr() {
+        output::complain_about_usage(message);
+    } else {
+        // Nobody left to read it is no error.
+        let _ = message.print();
+    }
+    ExitCode::from(u8::try_from(message.exit_code()).unwrap_or(2))
+}

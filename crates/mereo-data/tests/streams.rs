@@ -81,7 +81,8 @@ fn write_parquet(path: &Path, batch: &RecordBatch, group_rows: usize, page_rows:
 /// Rows with gaps, classes and weights, in which every cell is different.
 fn mixed(rows: usize, columns: usize) -> RecordBatch {
     let column = |c: usize| -> ArrayRef {
-        let cell = |r: usize| ((r * 7 + c) % 11 > 0).then(|| (r * columns + c) as f32 + 0.25);
+        let cell =
+            |r: usize| (!(r * 7 + c).is_multiple_of(11)).then(|| (r * columns + c) as f32 + 0.25);
         Arc::new((0..rows).map(cell).collect::<Float32Array>())
     };
     let class = |r: usize| (r % 5 != 2).then(|| ["cat", "dog", "emu"][r % 7 % 3]);
@@ -292,7 +293,16 @@ fn bytes_and_pictures_stream_from_npy() {
     }
     std::fs::write(&path, b"a,b\n1,2\n").unwrap();
     let error = open_stream(&path, &ReadOptions::default()).map(|_| ()).unwrap_err().to_string();
-    assert!(error.contains("neither Parquet nor npy"), "{error}");
+    assert!(error.contains("neither parquet nor npy"), "{error}");
+    file[10..10 + header.len()].copy_from_slice(header.replace("100", "0  ").as_bytes());
+    std::fs::write(&path, &file).unwrap();
+    let message =
+        |options: &ReadOptions| open_stream(&path, options).map(|_| ()).unwrap_err().to_string();
+    assert!(message(&ReadOptions::default()).contains("no rows"));
+    let headed = ReadOptions { header: Some(true), ..ReadOptions::default() };
+    assert!(message(&headed).contains("option `header`"));
+    let asked = ReadOptions { kind: Some(Kind::Csv), ..ReadOptions::default() };
+    assert!(message(&asked).contains("found kind csv"));
 }
 
 #[test]

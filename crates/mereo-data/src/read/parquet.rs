@@ -41,7 +41,7 @@ const OPEN_BYTES: u64 = 256 << 20;
 /// Bytes of open pages when it goes over some columns at a time.
 const GROUP_BYTES: u64 = 64 << 20;
 /// Bytes of rows gathered when it goes over some columns at a time.
-const SLAB_BYTES: usize = 96 << 20;
+const SLAB_BYTES: usize = 192 << 20;
 /// Different classes that a column of labels may have.
 const MOST_CLASSES: usize = 1 << 20;
 

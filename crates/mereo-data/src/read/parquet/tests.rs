@@ -13,7 +13,7 @@ use super::*;
 /// Five columns, classes and weights; dictionaries, packing and gaps.
 fn written(rows: usize, group_rows: usize, compression: Compression) -> Vec<u8> {
     let column = |c: usize| -> ArrayRef {
-        let cell = |r: usize| ((r * 3 + c) % 13 > 0).then(|| (r % 50 * 5 + c) as f32);
+        let cell = |r: usize| (!(r * 3 + c).is_multiple_of(13)).then(|| (r % 50 * 5 + c) as f32);
         Arc::new((0..rows).map(cell).collect::<Float32Array>())
     };
     let classes: StringArray =

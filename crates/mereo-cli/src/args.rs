@@ -1,0 +1,169 @@
+//! What the program can be asked, as far as verbs share it. Each verb's own options stand with it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use mereo_core::{Context, Result};
+use mereo_data::{Kind, ReadOptions};
+
+use crate::{completions, demo, encode, fit, reconstruct, report, sample, score, show, toy};
+
+const ABOUT: &str = "\
+mereo learns the parts that data is made of.
+
+Give it rows of numbers (a table, pictures, ratings, word counts), and it finds groups of columns \
+that vary together, the parts, and the few appearances that each part takes, its states. What it \
+learned is one file that can score, encode, fill in, draw and explain rows.";
+
+const EXAMPLES: &str = "\
+Examples:
+  mereo demo                                        learn a toy world and look at its report
+  mereo fit mcvq data.csv --parts 4 --states 6 -o model.safetensors
+  mereo show model.safetensors
+  mereo report model.safetensors data.csv -o report.html
+
+DATA is a file or folder, whose kind is seen from its content (CSV, Parquet, Arrow, npy, npz, IDX,
+pictures, ratings, bags of words), or toy:WORLD, with WORLD one of shapes, faces, ratings,
+documents. Missing cells are welcome: NaN, NA or nothing at all.
+
+Exit codes: 0 all is well; 1 the data, model or options cannot be used; 2 wrong usage;
+130 interrupted (what had been learned is kept).";
+
+/// The program's command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "mereo",
+    version,
+    about = "Learns the parts that data is made of",
+    long_about = ABOUT,
+    after_long_help = EXAMPLES,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+
+    /// Say nothing but results and errors
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Demo(demo::DemoArgs),
+    Toy(toy::ToyArgs),
+    Fit(fit::FitArgs),
+    Score(score::ScoreArgs),
+    Encode(encode::EncodeArgs),
+    Reconstruct(reconstruct::ReconstructArgs),
+    Sample(sample::SampleArgs),
+    Show(show::ShowArgs),
+    Report(report::ReportArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+/// How DATA is read, where its content does not say.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Reading")]
+pub(crate) struct Reading {
+    /// What DATA is: csv, parquet, arrow, npy, npz, idx, images, ratings or words [default: seen
+    /// from its content]
+    #[arg(long, value_parser = str::parse::<Kind>)]
+    kind: Option<Kind>,
+
+    /// The text starts with a line of column names [default: seen from its content]
+    #[arg(long, overrides_with = "no_header")]
+    header: bool,
+
+    /// The text starts with data
+    #[arg(long)]
+    no_header: bool,
+
+    /// The column that holds each row's class: it is not learned from
+    #[arg(long, value_name = "COLUMN")]
+    label: Option<String>,
+
+    /// The column that says how often each row counts
+    #[arg(long, value_name = "COLUMN")]
+    weight: Option<String>,
+
+    /// Height and width that pictures are brought to
+    #[arg(long, value_name = "HxW", value_parser = size)]
+    resize: Option<(usize, usize)>,
+
+    /// Go over a Parquet or npy file again and again without holding it in memory [default: for
+    /// large ones]
+    #[arg(long)]
+    pub(crate) stream: bool,
+}
+
+impl Reading {
+    pub(crate) fn options(&self) -> ReadOptions {
+        ReadOptions {
+            kind: self.kind,
+            header: match (self.header, self.no_header) {
+                (true, _) => Some(true),
+                (_, true) => Some(false),
+                _ => None,
+            },
+            label: self.label.clone(),
+            weight: self.weight.clone(),
+            resize: self.resize,
+            ..ReadOptions::default()
+        }
+    }
+
+    /// The first option that was given, if any.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("kind", self.kind.is_some()),
+            ("header", self.header || self.no_header),
+            ("label", self.label.is_some()),
+            ("weight", self.weight.is_some()),
+            ("resize", self.resize.is_some()),
+            ("stream", self.stream),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    }
+}
+
+fn size(text: &str) -> std::result::Result<(usize, usize), String> {
+    let parse = |side: &str| side.trim().parse::<usize>().ok().filter(|side| *side > 0);
+    text.split_once(['x', 'X', '×'])
+        .and_then(|(height, width)| Some((parse(height)?, parse(width)?)))
+        .ok_or_else(|| "expected height and width in pixels, as in 32x24".to_owned())
+}
+
+/// A learned model, and rows for it to look at.
+#[derive(Debug, Args)]
+pub(crate) struct ModelAndData {
+    /// The model file
+    #[arg(value_name = "MODEL")]
+    pub(crate) model: PathBuf,
+
+    /// The rows: a file, a folder, or toy:WORLD
+    #[arg(value_name = "DATA")]
+    pub(crate) data: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+
+    #[command(flatten)]
+    pub(crate) threads: Threads,
+}
+
+/// How many threads work.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Threads {
+    /// Threads to work on; 0 for as many as there are cores. The results are the same on any
+    /// number
+    #[arg(long, value_name = "T", default_value_t = 0)]
+    threads: usize,
+}
+
+impl Threads {
+    pub(crate) fn context(self, seed: u64) -> Result<Context> {
+        Context::new(seed).with_threads(self.threads)
+    }
+}

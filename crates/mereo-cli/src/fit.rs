@@ -1,0 +1,330 @@
+//! `mereo fit`: learns a model from data.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand, ValueEnum};
+use mereo_core::{Checkpoints, Error, Plan, Result, Status, Training};
+use mereo_data::steps::StepKind;
+use mereo_mixture::GmmParams;
+use mereo_parts::{Gate, McvqParams};
+use mereo_quantize::VqParams;
+use serde_json::json;
+
+use crate::args::{Reading, Threads};
+use crate::data::{self, with_data};
+use crate::fitted::Fitted;
+use crate::output::{self, Voice};
+use crate::wanted::{Task, Wanted, restarts};
+use crate::{interrupt, progress};
+
+/// Learn a model from data
+///
+/// The model file is a safetensors file that says all about itself; `mereo show` and `mereo
+/// report` look into it. The same data, options and seed give the same file, byte for byte, on any
+/// number of threads. Ctrl-C stops early and keeps the best model so far (exit code 130); with
+/// --checkpoint even a killed run can be taken up again.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo fit mcvq data.csv --parts 4 --states 6 -o model.safetensors
+  mereo fit vq toy:shapes --states 27 -o codebook.safetensors
+  mereo fit gmm heights.csv --components 3 -o mixture.safetensors")]
+pub(crate) struct FitArgs {
+    #[command(subcommand)]
+    model: Model,
+}
+
+#[derive(Debug, Subcommand)]
+enum Model {
+    Mcvq(McvqArgs),
+    Vq(VqArgs),
+    Gmm(GmmArgs),
+}
+
+/// Parts with states: multiple cause vector quantisation
+///
+/// Columns are shared out among K parts, and each part shows one of its J states in every row.
+/// Starts alternate between one seeded by which columns vary together and one scouted by many
+/// short random tries; the best bound wins.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo fit mcvq toy:faces --parts 5 --states 8 -o faces.safetensors
+  mereo fit mcvq ratings.csv --kind ratings --parts 6 --states 5 --prepare remove-row-means -o m.safetensors
+  mereo fit mcvq huge.parquet --stream --parts 8 --states 8 --checkpoint run.ck --resume -o m.safetensors")]
+struct McvqArgs {
+    /// Number of parts
+    #[arg(long, value_name = "K")]
+    parts: usize,
+
+    /// Number of states of each part
+    #[arg(long, value_name = "J")]
+    states: usize,
+
+    #[arg(long, value_name = "R", help = restarts_help(restarts::MCVQ))]
+    restarts: Option<usize>,
+
+    /// How boldly columns change parts [default: annealed]
+    #[arg(long, value_name = "HOW")]
+    gate: Option<GateChoice>,
+
+    #[arg(long, value_name = "F", allow_negative_numbers = true, help = format!(
+        "The smallest variance of a state, as a fraction of its column's [default: {}]",
+        McvqParams::new(1, 1).variance_floor))]
+    variance_floor: Option<f64>,
+
+    #[arg(long, value_name = "N", help = format!(
+        "Random tries that a scouted start chooses from [default: {}]",
+        McvqParams::new(1, 1).scouts))]
+    scouts: Option<usize>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// A codebook: vector quantisation by k-means
+///
+/// Every row is said by the one of J means that is most like it. Missing cells are not looked at.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo fit vq toy:shapes --states 27 -o codebook.safetensors
+  mereo fit vq data.csv --states 8 --prepare standardise -o codebook.safetensors
+  mereo fit vq digits.idx.gz --states 64 --restarts 1 -o codebook.safetensors")]
+struct VqArgs {
+    /// Number of states: how many means there are
+    #[arg(long, value_name = "J")]
+    states: usize,
+
+    #[arg(long, value_name = "R", help = restarts_help(restarts::VQ))]
+    restarts: Option<usize>,
+
+    #[arg(long, value_name = "F", allow_negative_numbers = true, help = format!(
+        "The smallest variance about the means, as a fraction of the data's [default: {}]",
+        VqParams::new(1).variance_floor))]
+    variance_floor: Option<f64>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// A mixture of Gaussians with diagonal covariances
+///
+/// Every row is made by one of N components, each with a mean and a variance in every column.
+/// Missing cells are left out of the density.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo fit gmm heights.csv --components 3 -o mixture.safetensors
+  mereo fit gmm toy:faces --components 20 --passes 50 -o mixture.safetensors
+  mereo fit gmm data.parquet --components 8 --weight count -o mixture.safetensors")]
+struct GmmArgs {
+    /// Number of components
+    #[arg(long, value_name = "N")]
+    components: usize,
+
+    #[arg(long, value_name = "R", help = restarts_help(restarts::GMM))]
+    restarts: Option<usize>,
+
+    #[arg(long, value_name = "F", allow_negative_numbers = true, help = format!(
+        "The smallest variance of a component, as a fraction of its column's [default: {}]",
+        GmmParams::new(1).variance_floor))]
+    variance_floor: Option<f64>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum GateChoice {
+    /// The papers' standard update: gently
+    Standard,
+    /// Gently at first, then ever more boldly
+    Annealed,
+    /// At once
+    RTied,
+}
+
+fn restarts_help(default: usize) -> String {
+    format!("How many starts to try; the best bound wins [default: {default}]")
+}
+
+/// What all models are asked.
+#[derive(Debug, Args)]
+struct Common {
+    /// The rows to learn from: a file, a folder, or toy:WORLD
+    #[arg(value_name = "DATA")]
+    data: PathBuf,
+
+    /// The model file to write
+    #[arg(long, short, value_name = "MODEL")]
+    output: PathBuf,
+
+    /// The seed of everything random
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+
+    #[command(flatten)]
+    threads: Threads,
+
+    #[arg(long, value_name = "P", help = format!(
+        "Most passes over the data of each start [default: {}]", Plan::default().passes))]
+    passes: Option<usize>,
+
+    #[arg(long, value_name = "NATS", allow_negative_numbers = true, help = format!(
+        "A start has converged when a pass gains less than this a row [default: {}]",
+        Plan::default().tolerance))]
+    tolerance: Option<f64>,
+
+    #[arg(long, value_name = "STEP", help = format!(
+        "Preprocessing, stored in the model and undone on the way out; may be given again for more \
+         steps: {}", StepKind::NAMES.join(", ")))]
+    prepare: Vec<StepKind>,
+
+    /// Keep the state of learning in this file, to be taken up with --resume
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+
+    /// Go on from the checkpoint, if it is there
+    #[arg(long, requires = "checkpoint")]
+    resume: bool,
+
+    #[arg(long, value_name = "SECONDS", requires = "checkpoint", allow_negative_numbers = true, help = format!(
+        "Least time between two checkpoints [default: {}]",
+        Checkpoints::new("").every.as_secs()))]
+    checkpoint_every: Option<f64>,
+
+    /// Print one JSON object: model, rows, columns, bound, passes, converged, seconds, seed ...
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+impl Common {
+    fn plan(&self, restarts: usize) -> Result<Plan> {
+        let mut plan = Plan { restarts, ..Plan::default() };
+        plan.passes = self.passes.unwrap_or(plan.passes);
+        plan.tolerance = self.tolerance.unwrap_or(plan.tolerance);
+        plan.checkpoints = match &self.checkpoint {
+            None => None,
+            Some(path) => {
+                output::check_output(path, &[&self.data])?;
+                let mut checkpoints = Checkpoints::new(path);
+                checkpoints.resume = self.resume;
+                if let Some(seconds) = self.checkpoint_every {
+                    checkpoints.every = Duration::try_from_secs_f64(seconds).map_err(|_| {
+                        let problem = format!("{seconds} is no time; give seconds from 0 up");
+                        Error::option("checkpoint-every", problem)
+                    })?;
+                }
+                Some(checkpoints)
+            }
+        };
+        Ok(plan)
+    }
+}
+
+pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
+    match &args.model {
+        Model::Mcvq(args) => {
+            let mut params = McvqParams::new(args.parts, args.states);
+            params.gate = match args.gate {
+                None | Some(GateChoice::Annealed) => params.gate,
+                Some(GateChoice::Standard) => Gate::Standard,
+                Some(GateChoice::RTied) => Gate::RTied,
+            };
+            params.variance_floor = args.variance_floor.unwrap_or(params.variance_floor);
+            params.scouts = args.scouts.unwrap_or(params.scouts);
+            let restarts = args.restarts.unwrap_or(restarts::MCVQ);
+            fit(&Wanted::Mcvq(params), restarts, &args.common, voice)
+        }
+        Model::Vq(args) => {
+            let mut params = VqParams::new(args.states);
+            params.variance_floor = args.variance_floor.unwrap_or(params.variance_floor);
+            let restarts = args.restarts.unwrap_or(restarts::VQ);
+            fit(&Wanted::Vq(params), restarts, &args.common, voice)
+        }
+        Model::Gmm(args) => {
+            let mut params = GmmParams::new(args.components);
+            params.variance_floor = args.variance_floor.unwrap_or(params.variance_floor);
+            let restarts = args.restarts.unwrap_or(restarts::GMM);
+            fit(&Wanted::Gmm(params), restarts, &args.common, voice)
+        }
+    }
+}
+
+fn fit(wanted: &Wanted, restarts: usize, args: &Common, voice: Voice) -> Result<ExitCode> {
+    wanted.check()?;
+    output::check_output(&args.output, &[&args.data])?;
+    let plan = args.plan(restarts)?;
+    let context = args.threads.context(args.seed)?;
+    interrupt::watch(context.stop(), voice)?;
+    let began = Instant::now();
+    let data = data::open(&args.data, &args.reading, voice)?;
+    let task = Task { wanted, steps: &args.prepare, plan: &plan, context: &context };
+    let (fitted, training) = with_data!(data, held => {
+        let mut observer = progress::observer(held.source().rows(), voice);
+        task.learn(held, &mut *observer, &args.output).map_err(|e| e.in_file(&args.data))?
+    });
+    fitted.save()?;
+    let seconds = began.elapsed().as_secs_f64();
+    if args.json {
+        output::print_json(&in_json(&fitted, &training, seconds))?;
+    } else {
+        output::print(&in_words(&fitted, &training, seconds))?;
+    }
+    if training.status != Status::Interrupted {
+        return Ok(ExitCode::SUCCESS);
+    }
+    voice.say(format_args!(
+        "mereo: interrupted; the best model so far is kept in {}",
+        args.output.display()
+    ));
+    Ok(interrupt::exit_code())
+}
+
+fn per_row(training: &Training) -> f64 {
+    training.bound / training.rows.max(1) as f64
+}
+
+fn in_json(fitted: &Fitted, training: &Training, seconds: f64) -> serde_json::Value {
+    json!({
+        "model": fitted.model.kind(),
+        "file": fitted.path.to_string_lossy(),
+        "rows": training.rows,
+        "columns": fitted.model.columns(),
+        "bound": training.bound,
+        "bound_per_row": per_row(training),
+        "passes": training.passes,
+        "converged": training.status == Status::Converged,
+        "status": training.status,
+        "restarts": training.restarts.len(),
+        "best_restart": training.best,
+        "seconds": seconds,
+        "seed": training.seed,
+    })
+}
+
+pub(crate) fn in_words(fitted: &Fitted, training: &Training, seconds: f64) -> String {
+    let ended = match training.status {
+        Status::Converged => "converged",
+        Status::PassLimit => "still rising: more --passes may help",
+        Status::Interrupted => "interrupted",
+    };
+    format!(
+        "{}: {} rows of {} columns learned in {seconds:.1} s\n\
+         bound {:.4} nats a row after {} passes ({ended}), the best of {} starts\n\
+         {}\n",
+        fitted.model.kind(),
+        training.rows,
+        fitted.model.columns(),
+        per_row(training),
+        training.passes,
+        training.restarts.len(),
+        fitted.path.display()
+    )
+}

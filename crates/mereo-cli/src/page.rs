@@ -1,0 +1,190 @@
+//! Computing what a report shows. The report crate only draws.
+
+use std::path::Path;
+
+use mereo_core::slots::ColumnMoments;
+use mereo_core::{
+    Block, Context, Dense, Labels, PartsView, Real, Result, Scores, Source, Sparse, Table,
+    responsible_parts,
+};
+use mereo_report::{ShownRows, Subject};
+
+use crate::encode::codes;
+use crate::fitted::{Fitted, for_each_batch};
+use crate::reconstruct::reconstruct;
+use crate::sample::draw;
+use crate::score::score;
+
+/// Rows of data shown beside what the model makes of them, and rows drawn from the model.
+const ROWS: usize = 12;
+const SAMPLES: usize = 16;
+
+/// What the page and its command lines call things.
+pub(crate) struct Names<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) model: &'a str,
+    pub(crate) data: Option<&'a str>,
+}
+
+/// Writes a report on a model, with rows of data if there are any.
+pub(crate) fn write<T: Real>(
+    fitted: &Fitted,
+    data: Option<&dyn Source<T>>,
+    names: &Names<'_>,
+    path: &Path,
+    context: &Context,
+) -> Result<()> {
+    let view = fitted.model.parts();
+    let mut mean = view.map_or_else(Vec::new, |view| view.mean.to_vec());
+    fitted.undo(&mut mean)?;
+    let samples = match fitted.model.sampler() {
+        Some(_) => Some(draw(fitted, SAMPLES, false, context)?),
+        None => None,
+    };
+    let seen = data.map(|data| Seen::of(fitted, data, context)).transpose()?;
+    let subject = Subject {
+        parts: view.map(|view| PartsView { mean: &mean, ..view }),
+        column_mean: seen.as_ref().map(|seen| &*seen.mean),
+        column_deviation: seen.as_ref().map(|seen| &*seen.deviation),
+        rows: seen.as_ref().map(Seen::rows),
+        samples: samples.as_ref(),
+        scores: seen.as_ref().and_then(|seen| seen.scores.as_ref()),
+        model_file: Some(names.model),
+        data_file: names.data,
+        ..Subject::new(names.title, &fitted.manifest)
+    };
+    mereo_report::write(&subject, path)
+}
+
+/// What the model makes of data, as far as it can.
+struct Seen {
+    mean: Vec<f64>,
+    deviation: Vec<f64>,
+    scores: Option<Scores>,
+    /// Where the shown rows stand in the data.
+    numbers: Vec<usize>,
+    original: Dense<f64>,
+    labels: Option<Labels>,
+    reconstruction: Option<Dense<f64>>,
+    responsible: Option<Vec<u32>>,
+    states: Option<Vec<u32>>,
+    shown_scores: Option<Vec<f64>>,
+}
+
+impl Seen {
+    fn of<T: Real>(fitted: &Fitted, raw: &dyn Source<T>, context: &Context) -> Result<Self> {
+        let moments = ColumnMoments::of(raw, context)?;
+        let deviation = (0..raw.columns()).map(|d| moments.variance(d).sqrt()).collect();
+        let scores = match fitted.model.scorer::<T>() {
+            Some(_) => Some(score(fitted, raw, context)?),
+            None => None,
+        };
+        let shown = raw.rows().min(ROWS);
+        let numbers: Vec<usize> = (0..shown).map(|i| i * raw.rows() / shown).collect();
+        let picked = pick(raw, &numbers)?;
+        let reconstruction = match fitted.model.reconstructor::<T>() {
+            Some(_) => Some(wide(&reconstruct(fitted, &picked, false, context)?)?),
+            None => None,
+        };
+        let responsible = match fitted.model.explainer::<T>() {
+            Some(explainer) => {
+                Some(responsible_parts(explainer, &*fitted.prepared(&picked)?, context)?)
+            }
+            None => None,
+        };
+        Ok(Self {
+            mean: moments.mean.clone(),
+            deviation,
+            shown_scores: scores.as_ref().map(|s| numbers.iter().map(|&n| s.rows[n]).collect()),
+            scores,
+            original: in_full(&picked)?,
+            labels: labels(raw, &numbers),
+            reconstruction,
+            responsible,
+            states: states(fitted, &picked, context)?,
+            numbers,
+        })
+    }
+
+    fn rows(&self) -> ShownRows<'_> {
+        ShownRows {
+            reconstruction: self.reconstruction.as_ref(),
+            responsible: self.responsible.as_deref(),
+            states: self.states.as_deref(),
+            labels: self.labels.as_ref(),
+            scores: self.shown_scores.as_deref(),
+            numbers: Some(&self.numbers),
+            ..ShownRows::new(&self.original)
+        }
+    }
+}
+
+/// The most likely state of each part in each row.
+fn states<T: Real>(
+    fitted: &Fitted,
+    rows: &Table<T>,
+    context: &Context,
+) -> Result<Option<Vec<u32>>> {
+    let (Some(view), Some(_)) = (fitted.model.parts(), fitted.model.encoder::<T>()) else {
+        return Ok(None);
+    };
+    let codes = in_full(&codes(fitted, rows, context)?)?;
+    let most_likely = |part: &[f64]| {
+        (0..part.len()).max_by(|&a, &b| part[a].total_cmp(&part[b])).unwrap_or(0) as u32
+    };
+    Ok((codes.columns() == view.parts * view.states)
+        .then(|| codes.values().chunks_exact(view.states).map(most_likely).collect()))
+}
+
+/// The classes of some rows, where the source knows them.
+fn labels<T: Real>(raw: &dyn Source<T>, numbers: &[usize]) -> Option<Labels> {
+    let labels = raw.about().labels.as_ref()?;
+    let of_row = numbers.iter().map(|&n| labels.of_row.get(n).copied()).collect::<Option<_>>()?;
+    Some(Labels { names: labels.names.clone(), of_row })
+}
+
+/// Some rows of a source, by rising number, in memory.
+fn pick<T: Real>(raw: &dyn Source<T>, numbers: &[usize]) -> Result<Table<T>> {
+    let columns = raw.columns();
+    let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    let mut wanted = numbers.iter().copied().peekable();
+    for_each_batch(raw, |batch| {
+        while let Some(number) = wanted.next_if(|n| *n < batch.first_row + batch.rows) {
+            let row = number - batch.first_row;
+            match batch.block {
+                Block::Dense { values: cells, .. } => {
+                    values.extend_from_slice(&cells[row * columns..(row + 1) * columns]);
+                }
+                Block::Sparse { starts: from, indices: at, values: cells, .. } => {
+                    let range = from[row] - from[0]..from[row + 1] - from[0];
+                    indices.extend_from_slice(&at[range.clone()]);
+                    values.extend_from_slice(&cells[range]);
+                    starts.push(values.len());
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(match raw.absent() {
+        None => Table::from(Dense::new(numbers.len(), columns, values)?),
+        Some(absent) => Table::from(Sparse::new(columns, starts, indices, values, absent)?),
+    })
+}
+
+/// Rows in full and in double precision, `NaN` where a cell is missing.
+fn in_full<T: Real>(rows: &Table<T>) -> Result<Dense<f64>> {
+    let mut values = Vec::with_capacity(rows.rows() * rows.columns());
+    let mut row_values = vec![T::MISSING; rows.columns()];
+    for_each_batch(rows, |batch| {
+        for row in 0..batch.rows {
+            batch.dense_row(row, &mut row_values);
+            values.extend(row_values.iter().map(|v| v.wide()));
+        }
+        Ok(())
+    })?;
+    Dense::new(rows.rows(), rows.columns(), values)
+}
+
+fn wide<T: Real>(rows: &Dense<T>) -> Result<Dense<f64>> {
+    Dense::new(rows.rows(), rows.columns(), rows.values().iter().map(|v| v.wide()).collect())
+}

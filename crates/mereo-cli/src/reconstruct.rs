@@ -1,0 +1,84 @@
+//! `mereo reconstruct`: rows to rows.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use mereo_core::{AnyTable, Context, Dense, Real, Result, Source, Table};
+
+use crate::args::ModelAndData;
+use crate::data::{check_fits, with_data};
+use crate::fitted::{Fitted, for_each_batch};
+use crate::output::{self, Format, Voice};
+
+/// Write rows as the model makes them, missing cells filled in
+///
+/// Every cell comes back as the model expects it, given the rest of its row. With --fill, cells
+/// that were observed stay as they are and only missing ones are filled. Preprocessing that the
+/// model learned with is applied first and undone afterwards, so the rows are in the data's units.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo reconstruct model.safetensors data.csv -o seen-by-the-model.csv
+  mereo reconstruct model.safetensors holes.csv --fill -o filled.csv
+  mereo reconstruct model.safetensors toy:faces -o faces.png")]
+pub(crate) struct ReconstructArgs {
+    #[command(flatten)]
+    input: ModelAndData,
+
+    /// The file to write: .csv, .tsv, .parquet, .npy, or .png for pictures
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Keep observed cells and fill only the missing ones
+    #[arg(long)]
+    fill: bool,
+}
+
+pub(crate) fn run(args: &ReconstructArgs, voice: Voice) -> Result<ExitCode> {
+    let ReconstructArgs { input, output: path, fill } = args;
+    Format::of(path, true)?;
+    output::check_output(path, &[&input.model, &input.data])?;
+    let fitted = Fitted::open(&input.model)?;
+    let context = input.threads.context(0)?;
+    let data = fitted.open_data(&input.data, &input.reading, voice)?;
+    let rows: AnyTable = with_data!(&data, held => {
+        let raw = held.source();
+        let rows = reconstruct(&fitted, raw, *fill, &context).map_err(|e| e.in_file(&input.data))?;
+        fitted.dress(Table::from(rows), Some(raw.about()))?.into()
+    });
+    output::write_rows(path, &rows)?;
+    voice.say(format_args!("{} rows in {}", rows.rows(), path.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The rows as the model makes them, in the data's units.
+pub(crate) fn reconstruct<T: Real>(
+    fitted: &Fitted,
+    raw: &dyn Source<T>,
+    fill: bool,
+    context: &Context,
+) -> Result<Dense<T>> {
+    let model = fitted.model.reconstructor::<T>().ok_or_else(|| fitted.incapable("reconstruct"))?;
+    let width = raw.columns();
+    check_fits(raw.rows(), width, size_of::<T>())?;
+    let rows = mereo_core::reconstruct(model, &*fitted.prepared(raw)?, context)?;
+    if fitted.steps.is_none() && !fill {
+        return Ok(rows);
+    }
+    let mut values = rows.into_values();
+    for_each_batch(raw, |batch| {
+        let start = batch.first_row * width;
+        let rows = &mut values[start..start + batch.rows * width];
+        if let Some(steps) = &fitted.steps {
+            steps.undo(rows, Some(&steps.facts(batch)?))?;
+        }
+        if fill {
+            for (row, out) in rows.chunks_mut(width.max(1)).enumerate() {
+                batch.for_each_observed(row, |column, value| out[column] = value);
+            }
+        }
+        Ok(())
+    })?;
+    Dense::new(raw.rows(), width, values)
+}

@@ -1,0 +1,74 @@
+//! `mereo report`: a page that shows what a model learned.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use mereo_core::Result;
+
+use crate::args::{Reading, Threads};
+use crate::data::with_data;
+use crate::fitted::Fitted;
+use crate::output::{self, Voice};
+use crate::page::{self, Names};
+
+/// Write a page that shows what a model learned
+///
+/// One HTML file that needs no network: the parts and their states, how learning went and rows
+/// drawn from the model; with DATA also rows beside what the model makes of them, which part each
+/// cell came from, and how well rows are explained. All in the data's units.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo report model.safetensors -o report.html
+  mereo report model.safetensors data.csv -o report.html
+  mereo report faces.safetensors toy:faces --title \"Toy faces\" -o faces.html")]
+pub(crate) struct ReportArgs {
+    /// The model file
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+
+    /// Rows to show: a file, a folder, or toy:WORLD
+    #[arg(value_name = "DATA")]
+    data: Option<PathBuf>,
+
+    /// The page to write
+    #[arg(long, short, value_name = "FILE.html")]
+    output: PathBuf,
+
+    /// The page's title [default: the name of the model file]
+    #[arg(long)]
+    title: Option<String>,
+
+    #[command(flatten)]
+    threads: Threads,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+pub(crate) fn run(args: &ReportArgs, voice: Voice) -> Result<ExitCode> {
+    let inputs: Vec<_> = [Some(&args.model), args.data.as_ref()].into_iter().flatten().collect();
+    output::check_output(&args.output, &inputs.iter().map(|i| i.as_path()).collect::<Vec<_>>())?;
+    let fitted = Fitted::open(&args.model)?;
+    let context = args.threads.context(0)?;
+    let stem = args.model.file_stem().unwrap_or_default().to_string_lossy();
+    let data_name = args.data.as_ref().map(|data| data.to_string_lossy());
+    let names = Names {
+        title: args.title.as_deref().unwrap_or(&stem),
+        model: &args.model.to_string_lossy(),
+        data: data_name.as_deref(),
+    };
+    match &args.data {
+        None => page::write::<f64>(&fitted, None, &names, &args.output, &context)?,
+        Some(path) => {
+            let data = fitted.open_data(path, &args.reading, voice)?;
+            with_data!(&data, held => {
+                page::write(&fitted, Some(held.source()), &names, &args.output, &context)
+                    .map_err(|e| e.in_file(path))?;
+            });
+        }
+    }
+    voice.say(format_args!("the report is {}", args.output.display()));
+    Ok(ExitCode::SUCCESS)
+}

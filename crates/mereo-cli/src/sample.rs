@@ -1,0 +1,74 @@
+//! `mereo sample`: new rows from a model.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use mereo_core::{AnyTable, Context, Dense, Result, Table};
+
+use crate::data::check_fits;
+use crate::fitted::Fitted;
+use crate::output::{self, Format, Voice};
+
+/// Draw new rows from a model
+///
+/// Each row chooses a state for every part and takes its columns from there, in the data's units.
+/// Row i depends on the seed and i alone, so that more rows start with the same ones. --no-noise
+/// leaves out the noise of each column: such rows are nicer to look at, but less varied than data.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo sample model.safetensors -n 100 -o new.csv
+  mereo sample model.safetensors -n 16 --no-noise -o faces.png
+  mereo sample model.safetensors -n 1000 --seed 7 -o new.npy")]
+pub(crate) struct SampleArgs {
+    /// The model file
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+
+    /// How many rows to draw
+    #[arg(short = 'n', long = "rows", value_name = "N")]
+    rows: usize,
+
+    /// The seed of the draw
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+
+    /// Leave out the noise of each column
+    #[arg(long)]
+    no_noise: bool,
+
+    /// The file to write: .csv, .tsv, .parquet, .npy, or .png for pictures
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+}
+
+pub(crate) fn run(args: &SampleArgs, voice: Voice) -> Result<ExitCode> {
+    Format::of(&args.output, true)?;
+    output::check_output(&args.output, &[&args.model])?;
+    let fitted = Fitted::open(&args.model)?;
+    let drawn = draw(&fitted, args.rows, !args.no_noise, &Context::new(args.seed))?;
+    let rows = AnyTable::from(fitted.dress(Table::from(drawn), None)?);
+    output::write_rows(&args.output, &rows)?;
+    voice.say(format_args!("{} rows in {}", rows.rows(), args.output.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// New rows, in the data's units.
+pub(crate) fn draw(
+    fitted: &Fitted,
+    rows: usize,
+    noise: bool,
+    context: &Context,
+) -> Result<Dense<f64>> {
+    let sampler = fitted.model.sampler().ok_or_else(|| fitted.incapable("sample"))?;
+    if rows == 0 {
+        return Err(mereo_core::Error::option("n", "at least 1 row is needed"));
+    }
+    check_fits(rows, sampler.columns(), size_of::<f64>())?;
+    let drawn = mereo_core::sample(sampler, rows, noise, context)?;
+    let columns = drawn.columns();
+    let mut values = drawn.into_values();
+    fitted.undo(&mut values)?;
+    Dense::new(rows, columns, values)
+}

@@ -1,0 +1,245 @@
+//! `mereo show`: what is in a model file.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use mereo_core::{ModelFile, PartsView, Picture, Result, Status, column_name};
+use serde_json::{Value, json};
+
+use crate::fitted::Fitted;
+use crate::output;
+
+/// Columns named for each part.
+const STRONGEST: usize = 8;
+/// Parts told of, and states of each.
+const MOST_PARTS: usize = 40;
+const MOST_STATES: usize = 12;
+/// The largest picture that is drawn in letters.
+const MOST_SIDE: usize = 64;
+/// A gate below this leaves a column undecided.
+const DECIDED: f64 = 0.5;
+
+/// Show what is in a model file
+///
+/// Its kind and size, its parts with the columns that say most about each, how common their
+/// states are, and how it was learned. For pictures, a map of letters shows which part each pixel
+/// belongs to. --json prints the manifest, the tensors' shapes and the same summary.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo show model.safetensors
+  mereo show model.safetensors --json | jq .manifest.training.bound
+  mereo show mereo-demo/model.safetensors | less")]
+pub(crate) struct ShowArgs {
+    /// The model file
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
+    let file = ModelFile::read(&args.model)?;
+    let shapes: serde_json::Map<String, Value> =
+        file.tensors().map(|(name, tensor)| (name.to_owned(), json!(tensor.shape))).collect();
+    let fitted = Fitted::from_file(file, &args.model)?;
+    let parts: Vec<Part> = fitted.model.parts().map_or_else(Vec::new, |view| of_view(&view));
+    if args.json {
+        let names = fitted.manifest.columns.as_deref();
+        output::print_json(&json!({
+            "model": fitted.model.kind(),
+            "columns": fitted.model.columns(),
+            "manifest": fitted.manifest,
+            "tensors": shapes,
+            "parts": parts.iter().map(|part| part.in_json(names)).collect::<Vec<_>>(),
+        }))?;
+    } else {
+        output::print(&in_words(&fitted, &parts))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A part in short.
+struct Part {
+    /// How many columns belong to it most.
+    columns: usize,
+    /// Those that say most about its states: column and gate.
+    strongest: Vec<(usize, f64)>,
+    state_prior: Vec<f64>,
+}
+
+fn of_view(view: &PartsView<'_>) -> Vec<Part> {
+    let part_of_column = view.part_of_column();
+    (0..view.parts)
+        .map(|part| {
+            let prior = &view.state_prior[part * view.states..(part + 1) * view.states];
+            let own: Vec<usize> =
+                (0..view.columns).filter(|&d| part_of_column[d] == part).collect();
+            // How much the states differ in a column, as far as the column is the part's.
+            let gate = |d: usize| view.gate_of(d)[part];
+            let mut told: Vec<(usize, f64)> =
+                own.iter().map(|&d| (d, gate(d) * spread(view, part, prior, d))).collect();
+            told.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            told.truncate(STRONGEST);
+            Part {
+                columns: own.len(),
+                strongest: told.into_iter().map(|(d, _)| (d, gate(d))).collect(),
+                state_prior: prior.to_vec(),
+            }
+        })
+        .collect()
+}
+
+/// The standard deviation of a column's mean over the states of a part.
+fn spread(view: &PartsView<'_>, part: usize, prior: &[f64], column: usize) -> f64 {
+    let mean = |state: usize| view.state(part, state)[column];
+    let centre: f64 = prior.iter().enumerate().map(|(j, p)| p * mean(j)).sum();
+    prior.iter().enumerate().map(|(j, p)| p * (mean(j) - centre).powi(2)).sum::<f64>().sqrt()
+}
+
+impl Part {
+    fn in_json(&self, names: Option<&[String]>) -> Value {
+        let strongest: Vec<Value> = self
+            .strongest
+            .iter()
+            .map(|&(d, gate)| json!({"column": d, "name": column_name(names, d), "gate": gate}))
+            .collect();
+        json!({
+            "columns": self.columns,
+            "strongest": strongest,
+            "state_prior": self.state_prior,
+            "states_in_use": self.states_in_use(),
+        })
+    }
+
+    /// The exponential of the prior's entropy: so many equally common states would be as varied.
+    fn states_in_use(&self) -> f64 {
+        let entropy: f64 = self.state_prior.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum();
+        entropy.exp()
+    }
+}
+
+fn in_words(fitted: &Fitted, parts: &[Part]) -> String {
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = write_words(&mut text, fitted, parts);
+    text
+}
+
+fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::Result {
+    let manifest = &fitted.manifest;
+    let states = parts.first().map_or(0, |part| part.state_prior.len());
+    write!(text, "{} model of {} columns", fitted.model.kind(), fitted.model.columns())?;
+    match parts.len() {
+        0 => {}
+        1 => write!(text, ": {states} states")?,
+        many => write!(text, ": {many} parts of {states} states")?,
+    }
+    if let Some(Picture { height, width, channels }) = manifest.picture {
+        write!(text, "; pictures of {height} x {width}")?;
+        if channels != 1 {
+            write!(text, " x {channels}")?;
+        }
+    }
+    writeln!(text)?;
+    if let Some(training) = &manifest.training {
+        let ended = match training.status {
+            Status::Converged => "converged",
+            Status::PassLimit => "still rising when the passes ran out",
+            Status::Interrupted => "interrupted",
+        };
+        writeln!(
+            text,
+            "learned from {} rows: bound {:.4} nats a row after {} passes ({ended}), best of {} \
+             starts, seed {}",
+            training.rows,
+            training.bound / training.rows.max(1) as f64,
+            training.passes,
+            training.restarts.len(),
+            training.seed
+        )?;
+    }
+    if let Some(steps) = &fitted.steps {
+        writeln!(text, "prepared by {}", steps.names().collect::<Vec<_>>().join(", "))?;
+    }
+    for (number, part) in parts.iter().take(MOST_PARTS).enumerate() {
+        write_part(text, fitted, number, part, parts.len())?;
+    }
+    if parts.len() > MOST_PARTS {
+        writeln!(text, "\n... and {} more parts (--json has all)", parts.len() - MOST_PARTS)?;
+    }
+    if let (Some(picture), Some(view)) = (manifest.picture, fitted.model.parts()) {
+        write_map(text, picture, &view)?;
+    }
+    Ok(())
+}
+
+fn write_part(
+    text: &mut String,
+    fitted: &Fitted,
+    number: usize,
+    part: &Part,
+    of: usize,
+) -> std::fmt::Result {
+    let names = fitted.manifest.columns.as_deref();
+    writeln!(text)?;
+    if of > 1 {
+        let letter = letter(number).map_or(String::new(), |c| format!(" ({c})"));
+        writeln!(text, "part {number}{letter}: {} columns", part.columns)?;
+    } else {
+        writeln!(text, "states")?;
+    }
+    if !part.strongest.is_empty() {
+        let named: Vec<String> = part
+            .strongest
+            .iter()
+            .map(|&(d, gate)| {
+                let name = match (names, fitted.manifest.picture) {
+                    (None, Some(p)) => pixel(d, p),
+                    _ => column_name(names, d),
+                };
+                if of > 1 && gate < 0.995 { format!("{name} ({gate:.2})") } else { name }
+            })
+            .collect();
+        writeln!(text, "  strongest columns: {}", named.join(", "))?;
+    }
+    let shown: Vec<String> =
+        part.state_prior.iter().take(MOST_STATES).map(|p| format!("{p:.3}")).collect();
+    let rest = if part.state_prior.len() > MOST_STATES { " ..." } else { "" };
+    let in_use = part.states_in_use();
+    writeln!(text, "  states: {}{rest} (as varied as {in_use:.1} equal ones)", shown.join(" "))
+}
+
+/// A pixel's place, `row,column`, from the top left.
+fn pixel(column: usize, picture: Picture) -> String {
+    let across = (picture.width * picture.channels).max(1);
+    format!("{},{}", column / across, column % across / picture.channels.max(1))
+}
+
+/// The letter of a part on the map.
+fn letter(part: usize) -> Option<char> {
+    let letters = ('A'..='Z').chain('a'..='z');
+    letters.into_iter().nth(part)
+}
+
+fn write_map(text: &mut String, picture: Picture, view: &PartsView<'_>) -> std::fmt::Result {
+    if view.parts < 2 || picture.height > MOST_SIDE || picture.width > MOST_SIDE {
+        return Ok(());
+    }
+    writeln!(text, "\nthe part that each pixel belongs to (. where none has most of it)")?;
+    for row in 0..picture.height {
+        text.push_str("  ");
+        for column in 0..picture.width {
+            let gates = view.gate_of((row * picture.width + column) * picture.channels);
+            let best = (0..view.parts).max_by(|&a, &b| gates[a].total_cmp(&gates[b]));
+            let decided = best.filter(|&part| gates[part] > DECIDED);
+            text.push(decided.map_or('.', |part| letter(part).unwrap_or('*')));
+        }
+        text.push('\n');
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Which model is wanted, of what size: what `fit` and `demo` hand to the library.
+
+use mereo::AnyModel;
+use mereo_core::{Context, Error, Manifest, Observer, Plan, Real, Result, Source, Training};
+use mereo_data::steps::{StepKind, Steps};
+use mereo_mixture::{Gmm, GmmParams, gaussian};
+use mereo_parts::{Mcvq, McvqParams, mcvq};
+use mereo_quantize::{Vq, VqParams, vq};
+
+use crate::data::{Held, own_names};
+use crate::fitted::Fitted;
+
+/// How many starts are tried if nobody says. MCVQ alternates between seeded and scouted ones, so
+/// two try either; k-means is cheap, and its starts differ.
+pub(crate) mod restarts {
+    pub(crate) const MCVQ: usize = 2;
+    pub(crate) const VQ: usize = 4;
+    pub(crate) const GMM: usize = 2;
+}
+
+/// A model to be learned, with all that the user chose for it.
+pub(crate) enum Wanted {
+    Mcvq(McvqParams),
+    Vq(VqParams),
+    Gmm(GmmParams),
+}
+
+impl Wanted {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Mcvq(_) => Mcvq::KIND,
+            Self::Vq(_) => Vq::KIND,
+            Self::Gmm(_) => Gmm::KIND,
+        }
+    }
+
+    fn params(&self) -> Result<serde_json::Value> {
+        match self {
+            Self::Mcvq(params) => serde_json::to_value(params),
+            Self::Vq(params) => serde_json::to_value(params),
+            Self::Gmm(params) => serde_json::to_value(params),
+        }
+        .map_err(|e| Error::option("params", e))
+    }
+
+    /// Complains about sizes that cannot be learned, before any data is read.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self {
+            Self::Mcvq(params) => params.check(),
+            Self::Vq(params) => params.check(),
+            Self::Gmm(params) => params.check(),
+        }
+    }
+
+    fn fit<T: Real>(
+        &self,
+        source: &dyn Source<T>,
+        plan: &Plan,
+        context: &Context,
+        observer: &mut dyn Observer,
+    ) -> Result<(AnyModel, Training)> {
+        Ok(match self {
+            Self::Mcvq(params) => {
+                let (model, training) = mcvq::fit(params, source, plan, context, observer)?;
+                (AnyModel::Mcvq(model), training)
+            }
+            Self::Vq(params) => {
+                let (model, training) = vq::fit(params, source, plan, context, observer)?;
+                (AnyModel::Vq(model), training)
+            }
+            Self::Gmm(params) => {
+                let (model, training) = gaussian::fit(params, source, plan, context, observer)?;
+                (AnyModel::Gmm(model), training)
+            }
+        })
+    }
+}
+
+/// How to learn it.
+pub(crate) struct Task<'a> {
+    pub(crate) wanted: &'a Wanted,
+    pub(crate) steps: &'a [StepKind],
+    pub(crate) plan: &'a Plan,
+    pub(crate) context: &'a Context,
+}
+
+impl Task<'_> {
+    /// Learns from rows; the model is to be saved at `path`. Nothing that is kept depends on
+    /// clocks or threads.
+    pub(crate) fn learn<T: Real>(
+        &self,
+        held: Held<T>,
+        observer: &mut dyn Observer,
+        path: &std::path::Path,
+    ) -> Result<(Fitted, Training)> {
+        let mut manifest = Manifest::new(self.wanted.kind());
+        manifest.params = self.wanted.params()?;
+        let raw = held.source();
+        manifest.fingerprint = Some(format!("{:016x}", raw.fingerprint()?));
+        manifest.columns = own_names(raw.about().names.as_deref()).map(<[String]>::to_vec);
+        manifest.picture = raw.about().picture;
+        manifest.absent = raw.absent();
+        let steps = match self.steps {
+            [] => None,
+            kinds => Some(Steps::learn(kinds, raw)?),
+        };
+        if let Some(steps) = &steps {
+            manifest.steps =
+                serde_json::to_value(steps).map_err(|e| Error::option("prepare", e))?;
+        }
+        let ready: Box<dyn Source<T> + '_> = match (held, &steps) {
+            (held, None) => held.into_source(),
+            (Held::Table(table), Some(steps)) => Box::new(steps.apply(table)?),
+            (Held::Stream(source), Some(steps)) => Box::new(steps.source(source)?),
+        };
+        let (model, training) = self.wanted.fit(&*ready, self.plan, self.context, observer)?;
+        drop(ready);
+        manifest.training = Some(training.clone());
+        Ok((Fitted { path: path.to_path_buf(), model, manifest, steps }, training))
+    }
+}

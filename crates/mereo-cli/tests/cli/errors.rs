@@ -1,0 +1,222 @@
+//! What cannot be done is said in one line that names the way out.
+
+use crate::files::{gaussian, model_file};
+use crate::world::World;
+
+const FIT: &str = "fit mcvq";
+const SIZE: &str = "--parts 2 --states 2 --restarts 1 --passes 2";
+
+#[test]
+fn missing_files_are_named() {
+    let world = World::with_model("d.npy");
+    for line in [
+        &format!("{FIT} nowhere.csv {SIZE} -o n.safetensors"),
+        "score nowhere.csv d.npy",
+        "show nowhere.csv",
+        "encode m.safetensors nowhere.csv -o codes.csv",
+        "report m.safetensors nowhere.csv -o r.html",
+    ] {
+        assert!(world.refused(&format!("-q {line}")).contains("nowhere.csv"), "{line}");
+    }
+}
+
+#[test]
+fn another_number_of_columns_is_named() {
+    let world = World::with_model("d.npy");
+    world.write("e.csv", "a,b\n1,2\n3,4\n");
+    for line in [
+        "score m.safetensors e.csv",
+        "encode m.safetensors e.csv -o x.csv",
+        "reconstruct m.safetensors e.csv -o x.csv",
+        "report m.safetensors e.csv -o x.html",
+    ] {
+        let told = world.refused(line);
+        assert!(
+            told.contains("e.csv") && told.contains("2 columns") && told.contains("121"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn sizes_that_cannot_be_learned_are_refused_before_reading() {
+    let world = World::new();
+    for (line, piece) in [
+        ("fit mcvq toy:shapes --parts 0 --states 2 -o m.safetensors", "parts"),
+        ("fit mcvq toy:shapes --parts 2 --states 0 -o m.safetensors", "states"),
+        ("fit mcvq toy:shapes --parts 99999999 --states 99999999 -o m.safetensors", "states"),
+        (
+            "fit mcvq toy:shapes --parts 2 --states 2 --variance-floor 0 -o m.safetensors",
+            "variance-floor",
+        ),
+        (
+            "fit mcvq toy:shapes --parts 2 --states 2 --variance-floor nan -o m.safetensors",
+            "variance-floor",
+        ),
+        ("fit mcvq toy:shapes --parts 2 --states 2 --restarts 0 -o m.safetensors", "restarts"),
+        ("fit mcvq toy:shapes --parts 2 --states 2 --tolerance -1 -o m.safetensors", "tolerance"),
+        ("fit mcvq toy:shapes --parts 2 --states 2 --threads 100000 -o m.safetensors", "threads"),
+        (
+            "fit mcvq toy:shapes --parts 2 --states 2 --checkpoint c --checkpoint-every -1 -o m.safetensors",
+            "checkpoint-every",
+        ),
+        ("fit vq toy:shapes --states 0 -o m.safetensors", "states"),
+        ("fit gmm toy:shapes --components 0 -o m.safetensors", "components"),
+        ("fit mcvq toy:nowhere --parts 2 --states 2 -o m.safetensors", "faces"),
+        ("fit mcvq toy:shapes --kind csv --parts 2 --states 2 -o m.safetensors", "toy world"),
+        ("toy shapes --rows 0 -o d.csv", "rows"),
+        ("toy shapes --rows 5 -o d.xlsx", ".parquet"),
+        ("toy shapes --rows 5 -o d", "no extension"),
+    ] {
+        let told = world.refused(&format!("-q {line}"));
+        assert!(told.contains(piece), "{line}: {told}");
+    }
+}
+
+#[test]
+fn bad_cells_are_placed() {
+    let world = World::new();
+    for (name, text, pieces) in [
+        ("text.csv", "a,b\n1,2\n3,blue\n", ["line 3", "`b`", "blue"]),
+        ("infinite.csv", "a,b\n1,2\n3,inf\n", ["`b`", "inf", "finite"]),
+        ("ragged.csv", "a,b\n1,2\n3\n", ["line 3", "1", "2"]),
+        ("empty.csv", "", ["empty", "data", "empty.csv"]),
+        ("header.csv", "a,b\n", ["no rows", "row", "header.csv"]),
+    ] {
+        world.write(name, text);
+        let told = world.refused(&format!("-q {FIT} {name} {SIZE} -o m.safetensors"));
+        for piece in pieces.iter().chain([&name]) {
+            assert!(told.contains(piece), "no {piece} in {told}");
+        }
+    }
+    world.write("missing.csv", "a,b\n,\nNA,NaN\n");
+    assert!(
+        world
+            .refused(&format!("-q {FIT} missing.csv {SIZE} -o m.safetensors"))
+            .contains("no observed cell")
+    );
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_seen_before_the_work() {
+    let world = World::with_model("d.npy");
+    world.write("file", "in the way");
+    std::fs::create_dir(world.path("folder")).unwrap();
+    for target in ["nowhere/x.safetensors", "file/x.safetensors", "folder"] {
+        let told = world.refused(&format!("-q {FIT} d.npy {SIZE} -o {target}"));
+        assert!(told.contains(target), "{told}");
+    }
+    for line in [
+        "sample m.safetensors -n 1 -o nowhere/x.csv",
+        "encode m.safetensors d.npy -o nowhere/x.csv",
+        "report m.safetensors -o nowhere/x.html",
+        "toy shapes -o nowhere/x.csv",
+    ] {
+        assert!(world.refused(line).contains("nowhere/x"), "{line}");
+    }
+    // What is read is not written over.
+    let data = world.bytes("d.npy");
+    for line in [
+        format!("{FIT} d.npy {SIZE} -o d.npy"),
+        "reconstruct m.safetensors d.npy -o ./d.npy".to_owned(),
+        format!("{FIT} d.npy {SIZE} --checkpoint d.npy -o n.safetensors"),
+    ] {
+        assert!(world.refused(&format!("-q {line}")).contains("would be lost"), "{line}");
+    }
+    assert_eq!(world.bytes("d.npy"), data);
+    for (line, piece) in [
+        ("encode m.safetensors d.npy -o x.png", ".npy"),
+        ("sample m.safetensors -n 4 -o x.jpg", ".png"),
+        ("sample m.safetensors -n 0 -o x.csv", "at least 1"),
+        ("sample m.safetensors -n 99999999999999 -o x.csv", "memory"),
+    ] {
+        assert!(world.refused(line).contains(piece), "{line}");
+    }
+    world.write("g.safetensors", gaussian(r#"{"format":1,"model":"mcvq"}"#));
+    assert!(world.refused("sample g.safetensors -n 4 -o x.png").contains("no pictures"));
+}
+
+#[test]
+fn hostile_models_are_refused() {
+    let world = World::with_model("d.npy");
+    let sound = world.bytes("m.safetensors");
+    let mut huge = u64::MAX.to_le_bytes().to_vec();
+    huge.extend(b"{}");
+    let hostile: Vec<(&str, Vec<u8>)> = vec![
+        ("empty", Vec::new()),
+        ("text", b"hello, this is no model at all".to_vec()),
+        ("cut", sound[..sound.len() / 2].to_vec()),
+        ("huge header", huge),
+        ("no manifest", model_file("{}", &[("mean", &[1], &[1.0])])),
+        ("manifest of rubbish", gaussian("][")),
+        ("newer", gaussian(r#"{"format":99,"model":"mcvq"}"#)),
+        ("unknown", gaussian(r#"{"format":1,"model":"oracle"}"#)),
+        ("other columns", gaussian(r#"{"format":1,"model":"mcvq","columns":["a"]}"#)),
+        (
+            "other picture",
+            gaussian(
+                r#"{"format":1,"model":"mcvq","picture":{"height":9,"width":9,"channels":9}}"#,
+            ),
+        ),
+        ("broken steps", gaussian(r#"{"format":1,"model":"mcvq","steps":[1,2]}"#)),
+        (
+            "steps of other columns",
+            gaussian(
+                r#"{"format":1,"model":"mcvq","steps":{"columns":7,"steps":[{"step":"log"}]}}"#,
+            ),
+        ),
+        ("no tensors", model_file(r#"{"format":1,"model":"mcvq"}"#, &[])),
+        (
+            "negative variance",
+            model_file(
+                r#"{"format":1,"model":"mcvq"}"#,
+                &[
+                    ("gate", &[1, 1], &[1.0]),
+                    ("state_prior", &[1, 1], &[1.0]),
+                    ("mean", &[1, 1, 1], &[0.0]),
+                    ("variance", &[1, 1, 1], &[-1.0]),
+                ],
+            ),
+        ),
+    ];
+    for (what, bytes) in hostile {
+        world.write("h.safetensors", bytes);
+        for line in [
+            "show h.safetensors",
+            "show h.safetensors --json",
+            "score h.safetensors d.npy",
+            "sample h.safetensors -n 1 -o x.csv",
+            "report h.safetensors -o x.html",
+        ] {
+            let told = world.refused(line);
+            assert!(told.contains("h.safetensors"), "{what}: {told}");
+        }
+    }
+}
+
+#[test]
+fn rubbish_data_is_refused() {
+    let world = World::with_model("d.npy");
+    let npy = world.bytes("d.npy");
+    for (what, bytes) in [
+        ("binary", vec![1u8, 2, 3, 0, 0, 255, 254]),
+        ("cut npy", npy[..npy.len() - 10].to_vec()),
+        ("bare npy", npy[..8].to_vec()),
+        ("bare parquet", b"PAR1".to_vec()),
+        ("rubbish parquet", b"PAR1 and then nothing of it PAR1".to_vec()),
+        ("zip of nothing", b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0".to_vec()),
+    ] {
+        world.write("r", bytes);
+        for line in [format!("{FIT} r {SIZE} -o n.safetensors"), "score m.safetensors r".into()] {
+            assert!(world.refused(&format!("-q {line}")).contains('r'), "{what}");
+        }
+    }
+    world.refused(&format!("-q {FIT} d.npy {SIZE} --kind csv -o n.safetensors"));
+    world.refused(&format!("-q {FIT} d.npy {SIZE} --label class -o n.safetensors"));
+    world.write("t.csv", "1,2\n3,4\n");
+    assert!(
+        world
+            .refused(&format!("-q {FIT} t.csv {SIZE} --stream -o n.safetensors"))
+            .contains("t.csv")
+    );
+}

@@ -1,0 +1,11 @@
+//! The program from end to end: what it is asked on the command line, what it answers, and what
+//! it leaves behind.
+
+mod contract;
+mod errors;
+mod files;
+mod help;
+mod killed;
+mod same_bytes;
+mod steps;
+mod world;
