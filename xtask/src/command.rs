@@ -48,7 +48,7 @@ pub(crate) fn program(program: impl AsRef<Path>) -> Task {
 pub(crate) fn cargo(arguments: &str) -> Task {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut task = program(PathBuf::from(cargo));
-    task.shown = "cargo".to_owned();
+    "cargo".clone_into(&mut task.shown);
     task.with(arguments.split(' '))
 }
 
