@@ -47,9 +47,10 @@ fn time_pass<T: Real, M>(
 
 fn dense<T: Real>(rows: usize, columns: usize, missing: bool) -> Result<()> {
     let table = data::dense::<T>(rows, columns, missing)?;
-    let fit = |source: &dyn Source<T>, plan: &Plan, context: &Context, observer: &mut dyn Observer| {
-        mcvq::fit(&McvqParams::new(6, 12), source, plan, context, observer)
-    };
+    let fit =
+        |source: &dyn Source<T>, plan: &Plan, context: &Context, observer: &mut dyn Observer| {
+            mcvq::fit(&McvqParams::new(6, 12), source, plan, context, observer)
+        };
     let bare = products::milliseconds::<T>(rows, columns, 72, if missing { 3 } else { 2 }, 2)?;
     let two = time_pass(&table, 2, fit)?;
     let again = products::milliseconds::<T>(rows, columns, 72, if missing { 3 } else { 2 }, 2)?;
@@ -71,9 +72,13 @@ fn main() -> Result<()> {
     dense::<f64>(20_000, 361, false)?;
     dense::<f64>(20_000, 361, true)?;
     let ratings = data::ratings(70_000, 10_000, 10_000_000)?;
-    let fit = |source: &dyn Source<f32>, plan: &Plan, context: &Context, observer: &mut dyn Observer| {
-        mcvq::fit(&McvqParams::new(6, 10), source, plan, context, observer)
-    };
-    println!("mcvq ratings 70,000 x 10,000, 6 x 10: {:.0} ms a pass on two threads", time_pass(&ratings, 2, fit)?);
+    let fit =
+        |source: &dyn Source<f32>, plan: &Plan, context: &Context, observer: &mut dyn Observer| {
+            mcvq::fit(&McvqParams::new(6, 10), source, plan, context, observer)
+        };
+    println!(
+        "mcvq ratings 70,000 x 10,000, 6 x 10: {:.0} ms a pass on two threads",
+        time_pass(&ratings, 2, fit)?
+    );
     Ok(())
 }

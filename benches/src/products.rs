@@ -29,13 +29,20 @@ pub(crate) fn milliseconds<T: Real>(
         .map(|_| {
             let began = Instant::now();
             context.install(|| {
-                lanes.par_iter_mut().with_max_len(1).enumerate().for_each(|(lane, (features, evidence, sums))| {
-                    for _ in lane * batches / 16..(lane + 1) * batches / 16 {
-                        let features = Matrix::new(features, batch, inner);
-                        product_nt(evidence, Matrix::new(&natural, slots, inner), features, false);
-                        product(sums, Matrix::new(evidence, slots, batch), features, false);
-                    }
-                });
+                lanes.par_iter_mut().with_max_len(1).enumerate().for_each(
+                    |(lane, (features, evidence, sums))| {
+                        for _ in lane * batches / 16..(lane + 1) * batches / 16 {
+                            let features = Matrix::new(features, batch, inner);
+                            product_nt(
+                                evidence,
+                                Matrix::new(&natural, slots, inner),
+                                features,
+                                false,
+                            );
+                            product(sums, Matrix::new(evidence, slots, batch), features, false);
+                        }
+                    },
+                );
             });
             began.elapsed().as_secs_f64() * 1e3
         })

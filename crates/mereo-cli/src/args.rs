@@ -45,7 +45,7 @@ pub(crate) struct Cli {
     pub(crate) verb: Verb,
 
     /// Say nothing but results and errors
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, display_order = 998)]
     pub(crate) quiet: bool,
 }
 

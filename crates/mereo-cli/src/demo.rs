@@ -49,11 +49,12 @@ pub(crate) struct DemoArgs {
     threads: Threads,
 }
 
-/// Parts and states that suit each world.
+/// Parts and states that suit each world. Faces vary also in skin and light, which want parts of
+/// their own.
 fn size(world: World) -> (usize, usize) {
     match world {
         World::Shapes => (3, 9),
-        World::Faces => (5, 8),
+        World::Faces => (7, 8),
         World::Ratings => (6, 5),
         World::Documents => (6, 3),
     }
@@ -64,7 +65,9 @@ pub(crate) fn run(args: &DemoArgs, voice: Voice) -> Result<ExitCode> {
     std::fs::create_dir_all(&args.out).map_err(|e| Error::io(&args.out, e))?;
     let model_path = args.out.join("model.safetensors");
     let report_path = args.out.join("report.html");
-    output::check_output(&report_path, &[])?;
+    for path in [&model_path, &report_path] {
+        output::check_output(path, &[])?;
+    }
     let context = args.threads.context(args.seed)?;
     interrupt::watch(context.stop(), voice)?;
 

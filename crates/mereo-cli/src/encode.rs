@@ -13,8 +13,8 @@ use crate::output::{self, Format, Voice};
 
 /// Turn rows into codes: how likely each state of each part is in each row
 ///
-/// A code has one number for every state of every part, part by part; those of one part add up to
-/// 1. Columns are called part0.state0, part0.state1 and so on. Preprocessing that the model
+/// A code has one number for every state of every part, part by part; the numbers of one part add
+/// up to 1. Columns are called part0.state0, part0.state1 and so on. Preprocessing that the model
 /// learned with is applied first, and missing cells are simply not looked at.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\

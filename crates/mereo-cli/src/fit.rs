@@ -52,8 +52,8 @@ enum Model {
 #[command(after_long_help = "\
 Examples:
   mereo fit mcvq toy:faces --parts 5 --states 8 -o faces.safetensors
-  mereo fit mcvq ratings.csv --kind ratings --parts 6 --states 5 --prepare remove-row-means -o m.safetensors
-  mereo fit mcvq huge.parquet --stream --parts 8 --states 8 --checkpoint run.ck --resume -o m.safetensors")]
+  mereo fit mcvq u.data --parts 6 --states 5 --prepare remove-row-means -o m.safetensors
+  mereo fit mcvq huge.parquet --parts 8 --states 8 --checkpoint c --resume -o m.safetensors")]
 struct McvqArgs {
     /// Number of parts
     #[arg(long, value_name = "K")]

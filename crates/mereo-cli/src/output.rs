@@ -85,6 +85,11 @@ pub(crate) fn check_output(path: &Path, inputs: &[&Path]) -> Result<()> {
         let problem = format!("`{}` is a folder; say the name of a file in it", path.display());
         return Err(Error::option("output", problem));
     }
+    // A finished file takes the place of what was there: never of a device or a pipe.
+    if path.metadata().is_ok_and(|there| !there.is_file()) {
+        let problem = format!("`{}` is no ordinary file; say the name of one", path.display());
+        return Err(Error::option("output", problem));
+    }
     if let Ok(target) = path.canonicalize()
         && let Some(input) = inputs.iter().find(|i| i.canonicalize().is_ok_and(|i| i == target))
     {

@@ -1,15 +1,15 @@
 //! Telling how learning goes: a bar with an ETA on a terminal, a few plain lines elsewhere.
 
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use mereo_core::{Observer, Record, Silent};
 
 use crate::output::Voice;
 
-/// Least seconds between two plain lines.
-const EVERY: f64 = 5.0;
+/// Least time between two plain lines.
+const EVERY: Duration = Duration::from_secs(5);
 
 /// Whoever watches learning, as fits where standard error goes.
 pub(crate) fn observer(rows: usize, voice: Voice) -> Box<dyn Observer> {
@@ -18,7 +18,7 @@ pub(crate) fn observer(rows: usize, voice: Voice) -> Box<dyn Observer> {
     } else if std::io::stderr().is_terminal() {
         Box::new(Bar::new(rows))
     } else {
-        Box::new(Lines { rows, voice, told: 0.0 })
+        Box::new(Lines { rows, voice, told: Instant::now(), first: None })
     }
 }
 
@@ -30,31 +30,46 @@ fn per_row(bound: f64, rows: usize) -> f64 {
 /// converge early bring it down.
 struct Bar {
     rows: usize,
-    bar: ProgressBar,
+    line: ProgressBar,
+    /// Whether no pass was seen since the last start, which took a time of its own.
+    fresh: bool,
 }
 
 impl Bar {
     fn new(rows: usize) -> Self {
-        let style = "{spinner} {msg} {wide_bar} {percent:>3}% at most {eta} left";
-        let style = ProgressStyle::with_template(style)
-            .unwrap_or_else(|_| ProgressStyle::default_bar())
-            .progress_chars("━╸ ");
-        let bar = ProgressBar::new(1).with_style(style).with_message("surveying the data");
-        bar.enable_steady_tick(Duration::from_millis(120));
-        Self { rows, bar }
+        let line = ProgressBar::new(1).with_style(style(STARTING));
+        line.set_message("surveying the data");
+        line.enable_steady_tick(Duration::from_millis(120));
+        Self { rows, line, fresh: true }
     }
+}
+
+/// How the bar looks while there is nothing to count, and while there is.
+const STARTING: &str = "{spinner} {msg}";
+const PASSING: &str = "{spinner} {msg} {wide_bar} {percent:>3}% at most {eta} left";
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("━╸ ")
 }
 
 impl Observer for Bar {
     fn starting(&mut self, restart: usize, restarts: usize) {
-        self.bar.set_message(format!("making start {} of {restarts}", restart + 1));
+        self.line.set_style(style(STARTING));
+        self.line.set_message(format!("making start {} of {restarts}", restart + 1));
+        self.fresh = true;
     }
 
     fn passed(&mut self, record: &Record) {
-        let each = record.passes as u64 + 1;
-        self.bar.set_length(each * record.restarts as u64);
-        self.bar.set_position(record.restart as u64 * each + record.pass as u64 + 1);
-        self.bar.set_message(format!(
+        self.line.set_length(all_passes(record) as u64);
+        self.line.set_position(passes_done(record) as u64);
+        if self.fresh {
+            self.line.set_style(style(PASSING));
+            self.line.reset_eta();
+            self.fresh = false;
+        }
+        self.line.set_message(format!(
             "restart {} of {}, pass {}, bound {:.4} nats a row",
             record.restart + 1,
             record.restarts,
@@ -66,7 +81,7 @@ impl Observer for Bar {
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.line.finish_and_clear();
     }
 }
 
@@ -74,21 +89,27 @@ impl Drop for Bar {
 struct Lines {
     rows: usize,
     voice: Voice,
-    told: f64,
+    /// When the last line was said.
+    told: Instant,
+    /// Seconds and passes at the first pass since the last start.
+    first: Option<(f64, usize)>,
 }
 
 impl Observer for Lines {
     fn starting(&mut self, restart: usize, restarts: usize) {
         self.voice.say(format_args!("start {} of {restarts}", restart + 1));
+        self.told = Instant::now();
+        self.first = None;
     }
 
     fn passed(&mut self, record: &Record) {
-        if record.seconds - self.told < EVERY {
+        let done = passes_done(record);
+        let (seconds, passes) = *self.first.get_or_insert((record.seconds, done));
+        if self.told.elapsed() < EVERY || done == passes {
             return;
         }
-        self.told = record.seconds;
-        let done = (record.restart * (record.passes + 1) + record.pass + 1) as f64;
-        let all = (record.restarts * (record.passes + 1)) as f64;
+        self.told = Instant::now();
+        let each = (record.seconds - seconds) / (done - passes) as f64;
         self.voice.say(format_args!(
             "restart {} of {}, pass {}, bound {:.4} nats a row, {:.0} s, at most {:.0} s left",
             record.restart + 1,
@@ -96,7 +117,17 @@ impl Observer for Lines {
             record.pass,
             per_row(record.bound, self.rows),
             record.seconds,
-            record.seconds / done * (all - done)
+            each * (all_passes(record) - done) as f64
         ));
     }
+}
+
+/// Passes of all restarts, should none converge early. The last of each only measures the bound.
+fn all_passes(record: &Record) -> usize {
+    record.passes.saturating_add(1).saturating_mul(record.restarts)
+}
+
+/// Those that are behind us.
+fn passes_done(record: &Record) -> usize {
+    record.passes.saturating_add(1).saturating_mul(record.restart) + record.pass + 1
 }

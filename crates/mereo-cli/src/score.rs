@@ -122,19 +122,17 @@ fn summary(scores: &Scores) -> String {
         ScoreKind::Bound => "lower bound on the log density",
         ScoreKind::Estimate => "estimate of the log density",
     };
-    let mut sorted = scores.rows.clone();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let at = |part: f64| sorted[((sorted.len() - 1) as f64 * part).round() as usize];
-    let mut text = format!("{:.4} nats a row: the mean {kind}\n", scores.mean);
-    if !sorted.is_empty() {
-        let (lowest, median, highest) = (at(0.0), at(0.5), at(1.0));
-        text += &format!(
-            "{} rows, from {lowest:.4} to {highest:.4}, half of them above {median:.4}\n",
-            sorted.len()
-        );
-        let worst =
-            (0..scores.rows.len()).min_by(|&a, &b| scores.rows[a].total_cmp(&scores.rows[b]));
-        text += &worst.map_or(String::new(), |row| format!("least expected: row {row}\n"));
-    }
-    text
+    let mean = format!("{:.4} nats a row: the mean {kind}\n", scores.mean);
+    let mut order: Vec<usize> = (0..scores.rows.len()).collect();
+    order.sort_by(|&a, &b| scores.rows[a].total_cmp(&scores.rows[b]));
+    let (Some(&worst), Some(&best)) = (order.first(), order.last()) else { return mean };
+    let score = |row: usize| scores.rows[row];
+    format!(
+        "{mean}{} rows, from {:.4} to {:.4}, half of them above {:.4}\n\
+         least expected: row {worst}\n",
+        order.len(),
+        score(worst),
+        score(best),
+        score(order[order.len() / 2])
+    )
 }

@@ -214,10 +214,10 @@ fn write_part(
     writeln!(text, "  states: {}{rest} (as varied as {in_use:.1} equal ones)", shown.join(" "))
 }
 
-/// A pixel's place, `row,column`, from the top left.
+/// A pixel's place, `(row,column)`, from the top left.
 fn pixel(column: usize, picture: Picture) -> String {
     let across = (picture.width * picture.channels).max(1);
-    format!("{},{}", column / across, column % across / picture.channels.max(1))
+    format!("({},{})", column / across, column % across / picture.channels.max(1))
 }
 
 /// The letter of a part on the map.

@@ -54,8 +54,10 @@ pub(crate) fn world() -> impl TypedValueParser<Value = World> {
 
 pub(crate) fn run(args: &ToyArgs, voice: Voice) -> Result<ExitCode> {
     Format::of(&args.output, false)?;
-    output::check_output(&args.output, &[])?;
     let truth_path = args.output.with_extension("truth.json");
+    for path in [&args.output, &truth_path] {
+        output::check_output(path, &[])?;
+    }
     let Toy { table, truth } = args.world.make(args.rows, args.seed)?;
     let table = if args.labels { table } else { without_labels(table)? };
     let text = serde_json::to_string_pretty(&truth).map_err(|e| Error::option("truth", e))?;

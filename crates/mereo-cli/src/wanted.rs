@@ -7,7 +7,7 @@ use mereo_mixture::{Gmm, GmmParams, gaussian};
 use mereo_parts::{Mcvq, McvqParams, mcvq};
 use mereo_quantize::{Vq, VqParams, vq};
 
-use crate::data::{Held, own_names};
+use crate::data::{Held, memory, own_names};
 use crate::fitted::Fitted;
 
 /// How many starts are tried if nobody says. MCVQ alternates between seeded and scouted ones, so
@@ -17,6 +17,10 @@ pub(crate) mod restarts {
     pub(crate) const VQ: usize = 4;
     pub(crate) const GMM: usize = 2;
 }
+
+/// How often the means of a model are about in memory while it is learned: means and variances of
+/// the state at hand, the best so far, and the sums of a few lanes.
+const COPIES: usize = 12;
 
 /// A model to be learned, with all that the user chose for it.
 pub(crate) enum Wanted {
@@ -50,6 +54,27 @@ impl Wanted {
             Self::Vq(params) => params.check(),
             Self::Gmm(params) => params.check(),
         }
+    }
+
+    /// Complains about a model that the machine could not hold while it is learned.
+    fn check_memory(&self, columns: usize) -> Result<()> {
+        let (option, states) = match self {
+            Self::Mcvq(params) => ("states", params.parts.saturating_mul(params.states)),
+            Self::Vq(params) => ("states", params.states),
+            Self::Gmm(params) => ("components", params.components),
+        };
+        let bytes = [columns, COPIES, size_of::<f64>()]
+            .into_iter()
+            .fold(states as u64, |product, factor| product.saturating_mul(factor as u64));
+        if bytes <= memory().unwrap_or(1 << 36) {
+            return Ok(());
+        }
+        let problem = format!(
+            "{states} states of {columns} columns take about {} GB to learn, more than this \
+             machine's memory; ask for fewer",
+            bytes >> 30
+        );
+        Err(Error::option(option, problem))
     }
 
     fn fit<T: Real>(
@@ -96,6 +121,7 @@ impl Task<'_> {
         let mut manifest = Manifest::new(self.wanted.kind());
         manifest.params = self.wanted.params()?;
         let raw = held.source();
+        self.wanted.check_memory(raw.columns())?;
         manifest.fingerprint = Some(format!("{:016x}", raw.fingerprint()?));
         manifest.columns = own_names(raw.about().names.as_deref()).map(<[String]>::to_vec);
         manifest.picture = raw.about().picture;

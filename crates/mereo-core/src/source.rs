@@ -101,6 +101,23 @@ impl<T: Real> Batch<'_, T> {
         }
     }
 
+    /// The same batch in double precision; `values` is where its cells are put.
+    pub fn widen<'a>(&'a self, values: &'a mut Vec<f64>) -> Batch<'a, f64> {
+        values.clear();
+        let block = match self.block {
+            Block::Dense { values: cells, complete } => {
+                values.extend(cells.iter().map(|v| v.wide()));
+                Block::Dense { values, complete }
+            }
+            Block::Sparse { starts, indices, values: cells, absent } => {
+                values.extend(cells.iter().map(|v| v.wide()));
+                Block::Sparse { starts, indices, values, absent }
+            }
+        };
+        let Batch { first_row, rows, columns, weights, labels, .. } = *self;
+        Batch { first_row, rows, columns, block, weights, labels }
+    }
+
     /// Writes a row out in full, with `NaN` where a cell is missing.
     pub fn dense_row(&self, row: usize, out: &mut [T]) {
         out.fill(T::MISSING);

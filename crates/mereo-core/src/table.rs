@@ -150,10 +150,10 @@ impl<T: Real> Sparse<T> {
         }
         for (row, pair) in starts.windows(2).enumerate() {
             let row_indices = &indices[pair[0]..pair[1]];
-            if let Some(w) = row_indices.windows(2).find(|w| w[0] >= w[1]) {
+            if let Some([left, right, ..]) = row_indices.windows(2).find(|w| w[0] >= w[1]) {
                 return Err(Error::found(
                     Place::at_row(row),
-                    format!("column {} stored before column {}", w[0], w[1]),
+                    format!("column {left} stored before column {right}"),
                     "each column at most once, in rising order",
                 ));
             }
@@ -269,7 +269,9 @@ impl Labels {
         let mut names: Vec<String> = texts.iter().flatten().cloned().collect();
         let number = |text: &str| text.trim().parse::<f64>().ok();
         if names.iter().all(|name| number(name).is_some()) {
-            names.sort_by(|a, b| number(a).partial_cmp(&number(b)).unwrap_or(Ordering::Equal).then(a.cmp(b)));
+            names.sort_by(|a, b| {
+                number(a).partial_cmp(&number(b)).unwrap_or(Ordering::Equal).then(a.cmp(b))
+            });
         } else {
             names.sort();
         }

@@ -58,15 +58,25 @@ impl Gate {
 ///
 /// `temperature` is that of a column observed by all `rows`; one observed by `n_d` of them has
 /// `T_d = 1 + (n_d - 1)(T - 1)/(C - 1)`, which is `n_d` when T = C and 1 when T = 1.
-pub(crate) fn move_gate(gate: &mut [f64], errors: &[f64], observed: &[f64], rows: f64, temperature: f64) {
+pub(crate) fn move_gate(
+    gate: &mut [f64],
+    errors: &[f64],
+    observed: &[f64],
+    rows: f64,
+    temperature: f64,
+) {
     let parts = gate.len() / observed.len().max(1);
     for (d, &n) in observed.iter().enumerate() {
         let range = d * parts..(d + 1) * parts;
-        let own = if rows > 1.0 { 1.0 + (n - 1.0) * (temperature - 1.0) / (rows - 1.0) } else { 1.0 };
+        let own =
+            if rows > 1.0 { 1.0 + (n - 1.0) * (temperature - 1.0) / (rows - 1.0) } else { 1.0 };
         // Weights may make rows count less than once; a step is never longer than r-tied.
         let own = own.max(1.0);
-        let mut logs: Vec<f64> =
-            gate[range.clone()].iter().zip(&errors[range.clone()]).map(|(a, g)| a.ln() - g / own).collect();
+        let mut logs: Vec<f64> = gate[range.clone()]
+            .iter()
+            .zip(&errors[range.clone()])
+            .map(|(a, g)| a.ln() - g / own)
+            .collect();
         if n > 0.0 {
             softmax(&mut logs);
             gate[range].copy_from_slice(&logs);

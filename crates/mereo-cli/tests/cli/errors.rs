@@ -60,6 +60,7 @@ fn sizes_that_cannot_be_learned_are_refused_before_reading() {
             "fit mcvq toy:shapes --parts 2 --states 2 --checkpoint c --checkpoint-every -1 -o m.safetensors",
             "checkpoint-every",
         ),
+        ("fit mcvq toy:shapes --parts 4000 --states 4000 -o m.safetensors", "memory"),
         ("fit vq toy:shapes --states 0 -o m.safetensors", "states"),
         ("fit gmm toy:shapes --components 0 -o m.safetensors", "components"),
         ("fit mcvq toy:nowhere --parts 2 --states 2 -o m.safetensors", "faces"),
@@ -114,6 +115,10 @@ fn outputs_that_cannot_be_written_are_seen_before_the_work() {
     ] {
         assert!(world.refused(line).contains("nowhere/x"), "{line}");
     }
+    // A device is not replaced by a file.
+    let told = world.refused(&format!("-q {FIT} d.npy {SIZE} -o /dev/null"));
+    assert!(told.contains("no ordinary file"), "{told}");
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
     // What is read is not written over.
     let data = world.bytes("d.npy");
     for line in [

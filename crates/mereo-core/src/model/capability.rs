@@ -210,6 +210,6 @@ pub fn responsible_parts<T: Real>(
     context: &Context,
 ) -> Result<Vec<u32>> {
     map_rows(source, context, source.columns(), |batch, out| {
-        model.responsible_parts_batch(batch, out)
+        model.responsible_parts_batch(batch, out);
     })
 }

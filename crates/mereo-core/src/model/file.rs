@@ -199,7 +199,9 @@ impl ModelFile {
             }
             // What was written by us comes back as it was.
             if (sum - 1.0).abs() > 1e-9 {
-                row.iter_mut().for_each(|p| *p /= sum);
+                for p in row {
+                    *p /= sum;
+                }
             }
         }
         Ok(values)

@@ -5,7 +5,7 @@ use crate::{Absent, Batch, Block, Context, Real, Result, Source, Statistics, gat
 /// Weight, mean and spread of every column over the rows that observe it.
 ///
 /// Each batch is summed about its own first value, and batches are put together by their means
-/// (Chan, Golub and LeVeque), so that neither offsets nor scale cost precision and a constant
+/// (Chan, Golub and `LeVeque`), so that neither offsets nor scale cost precision and a constant
 /// column has a spread of exactly 0.
 ///
 /// ```

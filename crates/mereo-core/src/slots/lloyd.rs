@@ -38,7 +38,7 @@ pub struct Lloyd<T> {
     pub gate: Option<Vec<f64>>,
     /// Squared unit of distance in each column.
     pub unit: Vec<f64>,
-    /// `Σ_d n_d log unit_d`, n_d the weight of the rows that observe column d.
+    /// `Σ_d n_d log unit_d`, `n_d` the weight of the rows that observe column d.
     pub log_units: f64,
     /// Where cells are measured.
     pub frame: Frame<T>,

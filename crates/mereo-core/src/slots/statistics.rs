@@ -38,18 +38,18 @@ enum Sums<T> {
 #[derive(Debug, Clone)]
 struct Quick<T> {
     rows: usize,
-    quick: Padded<T>,
+    waiting: Padded<T>,
     sums: Vec<f64>,
 }
 
 impl<T: Real> Quick<T> {
     fn zeros(length: usize) -> Self {
-        Self { rows: 0, quick: Padded::zeros(length), sums: vec![0.0; length] }
+        Self { rows: 0, waiting: Padded::zeros(length), sums: vec![0.0; length] }
     }
 
     fn flush(&mut self) {
         if self.rows > 0 {
-            for (sum, quick) in self.sums.iter_mut().zip(self.quick.as_mut_slice()) {
+            for (sum, quick) in self.sums.iter_mut().zip(self.waiting.as_mut_slice()) {
                 *sum += quick.wide();
                 *quick = T::ZERO;
             }
@@ -59,7 +59,7 @@ impl<T: Real> Quick<T> {
 
     fn reset(&mut self) {
         if self.rows > 0 {
-            self.quick.as_mut_slice().fill(T::ZERO);
+            self.waiting.as_mut_slice().fill(T::ZERO);
         }
         self.rows = 0;
         self.sums.fill(0.0);
@@ -170,7 +170,7 @@ impl<T: Real> SlotStatistics<T> {
             ) => {
                 let stride = padded_slots(self.slots);
                 turn(&work.slots, rows, self.slots, &mut work.by_row);
-                let table = quick.quick.as_mut_slice();
+                let table = quick.waiting.as_mut_slice();
                 scatter(starts, rows, &work.by_row, stride, |at, row| {
                     let level = level_of(codes, values[at]);
                     let entry = (indices[at] as usize * levels.len() + level) * stride;
@@ -186,7 +186,7 @@ impl<T: Real> SlotStatistics<T> {
             (Sums::Entries { quick, .. }, Block::Sparse { starts, indices, values, .. }) => {
                 let stride = padded_slots(self.slots);
                 turn(&work.slots, rows, self.slots, &mut work.by_row);
-                let table = quick.quick.as_mut_slice();
+                let table = quick.waiting.as_mut_slice();
                 scatter(starts, rows, &work.by_row, stride, |at, row| {
                     let column = indices[at] as usize;
                     let x = frame.cell(column, values[at]);
@@ -216,7 +216,7 @@ impl<T: Real> SlotStatistics<T> {
             (Sums::Dense(a), Sums::Dense(b)) => add(a, b),
             (Sums::Entries { quick: a, .. }, Sums::Entries { quick: b, .. })
             | (Sums::Levels { quick: a, .. }, Sums::Levels { quick: b, .. }) => {
-                add(&mut a.sums, &b.sums)
+                add(&mut a.sums, &b.sums);
             }
             _ => unreachable!("lanes of one pass have statistics of one form"),
         }

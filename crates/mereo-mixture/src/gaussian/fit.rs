@@ -42,7 +42,7 @@ pub fn fit<T: Real>(
     let ground = Ground::survey(source, context)?;
     let learner = GmmLearner { params, ground: &ground };
     let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
-    Ok((Gmm::new(state.mean, state.variance, state.state_prior), training))
+    Ok((Gmm::new(state.mean, state.variance, state.prior), training))
 }
 
 /// k-means on a sample of the rows, then the variances of its clusters.
@@ -74,7 +74,7 @@ pub(super) fn start<T: Real>(
             ((count * own + ground.reference[d]) / (count + 1.0)).max(floor[d])
         })
         .collect();
-    let mut state_prior: Vec<f64> = clusters.total.iter().map(|n| n + 0.5).collect();
-    normalise(&mut state_prior);
-    Ok(Start { state: State { state_prior, mean, variance, reseeds: 0 }, how: "k-means".into() })
+    let mut prior: Vec<f64> = clusters.total.iter().map(|n| n + 0.5).collect();
+    normalise(&mut prior);
+    Ok(Start { state: State { prior, mean, variance, reseeds: 0 }, how: "k-means".into() })
 }

@@ -20,7 +20,7 @@ const SEEDED_VARIANCE: f64 = 0.25;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct State {
     /// `[J]`.
-    pub(super) state_prior: Vec<f64>,
+    pub(super) prior: Vec<f64>,
     /// `[J, D]`.
     pub(super) mean: Vec<f64>,
     /// `[J, D]`.
@@ -80,7 +80,7 @@ impl<T: Real> GmmLearner<'_, T> {
     }
 
     fn has_empty_component(&self, state: &State) -> bool {
-        state.reseeds < MOST_RESEEDS && state.state_prior.iter().any(|&b| self.is_empty(b))
+        state.reseeds < MOST_RESEEDS && state.prior.iter().any(|&b| self.is_empty(b))
     }
 
     /// The smallest variance of each column.
@@ -99,7 +99,7 @@ impl<T: Real> GmmLearner<'_, T> {
         let mut notes = Vec::new();
         let mut worst = worst.iter();
         for component in 0..self.params.components {
-            if !self.is_empty(state.state_prior[component]) {
+            if !self.is_empty(state.prior[component]) {
                 continue;
             }
             let Some(WorstRow { row, cells, .. }) = worst.next() else { break };
@@ -110,10 +110,10 @@ impl<T: Real> GmmLearner<'_, T> {
                 }
                 state.variance[i] = (SEEDED_VARIANCE * self.ground.reference[d]).max(floor[d]);
             }
-            state.state_prior[component] = 1.0 / self.ground.moments.rows.max(1.0);
+            state.prior[component] = 1.0 / self.ground.moments.rows.max(1.0);
             notes.push(format!("empty component {component} seeded from row {row}"));
         }
-        normalise(&mut state.state_prior);
+        normalise(&mut state.prior);
         state.reseeds += u32::from(!notes.is_empty());
         notes
     }
@@ -123,7 +123,9 @@ impl<T: Real> GmmLearner<'_, T> {
 pub(super) fn normalise(weights: &mut [f64]) {
     let total: f64 = weights.iter().sum();
     if total > 0.0 {
-        weights.iter_mut().for_each(|w| *w /= total);
+        for w in weights {
+            *w /= total;
+        }
     } else {
         weights.fill(1.0 / weights.len() as f64);
     }
@@ -154,7 +156,7 @@ impl<T: Real> Learner<T> for GmmLearner<'_, T> {
 
     fn prepare(&self, state: &State, _pass: Pass) -> Prepared<T> {
         // A prior of 0 has no logarithm; this is as good as 0 in either number type.
-        let log_prior: Vec<f64> = state.state_prior.iter().map(|b| b.max(1e-300).ln()).collect();
+        let log_prior: Vec<f64> = state.prior.iter().map(|b| b.max(1e-300).ln()).collect();
         let params = SlotParams {
             parts: 1,
             states: self.params.components,
@@ -216,8 +218,8 @@ impl<T: Real> Learner<T> for GmmLearner<'_, T> {
     ) -> Vec<String> {
         let floor = self.floor();
         let seeding = self.has_empty_component(state);
-        state.state_prior.copy_from_slice(&statistics.slots.total);
-        normalise(&mut state.state_prior);
+        state.prior.copy_from_slice(&statistics.slots.total);
+        normalise(&mut state.prior);
         let frame = &self.ground.frame;
         let moments = statistics.slots.moments(frame);
         moments.relearn(frame, &floor, &mut state.mean, &mut state.variance);

@@ -5,7 +5,9 @@ use mereo_core::slots::{
     Evidence, Form, Frame, SlotMoments, SlotParams, SlotStatistics, SlotWork, WorstRow, WorstRows,
     responsibilities,
 };
-use mereo_core::{Batch, Context, Learner, Pass, Real, Result, Schedule, Source, Start, Statistics};
+use mereo_core::{
+    Batch, Context, Learner, Pass, Real, Result, Schedule, Source, Start, Statistics,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::Gate;
@@ -113,8 +115,8 @@ impl<T: Real> McvqLearner<'_, T> {
                     let i = slot * columns + d;
                     let scale = self.frame.scale(d);
                     let mean = self.frame.inward(d, state.mean[i]);
-                    let squares =
-                        moments.second[i] - 2.0 * mean * moments.first[i] + mean * mean * moments.count[i];
+                    let squares = moments.second[i] - 2.0 * mean * moments.first[i]
+                        + mean * mean * moments.count[i];
                     errors[d * self.parts + part] += 0.5
                         * (moments.count[i] * state.variance[i].ln()
                             + squares.max(0.0) * (scale * scale / state.variance[i]));
@@ -125,7 +127,12 @@ impl<T: Real> McvqLearner<'_, T> {
     }
 
     /// Gives each empty state the look of a row that its part explains badly.
-    fn seed_empty_states(&self, state: &mut State, statistics: &McvqStatistics<T>, floor: &[f64]) -> Vec<String> {
+    fn seed_empty_states(
+        &self,
+        state: &mut State,
+        statistics: &McvqStatistics<T>,
+        floor: &[f64],
+    ) -> Vec<String> {
         let columns = self.columns();
         let mut notes = Vec::new();
         for part in 0..self.parts {
@@ -144,7 +151,10 @@ impl<T: Real> McvqLearner<'_, T> {
                     state.variance[i] = (0.25 * self.reference[d]).max(floor[d]);
                 }
                 state.state_prior[slot] = 1.0 / self.rows.max(1.0);
-                notes.push(format!("empty state {} of part {part} seeded from row {row}", slot % self.states));
+                notes.push(format!(
+                    "empty state {} of part {part} seeded from row {row}",
+                    slot % self.states
+                ));
             }
             let total: f64 = state.state_prior[slots.clone()].iter().sum();
             state.state_prior[slots].iter_mut().for_each(|b| *b /= total);
@@ -164,7 +174,12 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
         self.description.clone()
     }
 
-    fn start(&self, source: &dyn Source<T>, restart: usize, context: &Context) -> Result<Start<State>> {
+    fn start(
+        &self,
+        source: &dyn Source<T>,
+        restart: usize,
+        context: &Context,
+    ) -> Result<Start<State>> {
         (self.start)(source, restart, context)
     }
 
@@ -184,7 +199,7 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
             log_prior: &log_prior,
         };
         Prepared {
-            evidence: Evidence::new(&params, &self.frame, &self.form),
+            evidence: Evidence::in_frame(&params, &self.frame, &self.form),
             keep_worst: self.has_empty_state(state),
         }
     }
@@ -227,11 +242,20 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
         statistics.slots.add(batch, prepared.evidence.frame(), work);
     }
 
+    /// Evidence is that of densities in the frame's units: each observed cell of column d owes
+    /// the logarithm of its scale to a density in the data's.
     fn bound(&self, statistics: &McvqStatistics<T>) -> f64 {
-        statistics.bound
+        let units: f64 =
+            self.observed.iter().enumerate().map(|(d, n)| n * self.frame.scale(d).ln()).sum();
+        statistics.bound - units
     }
 
-    fn relearn(&self, state: &mut State, statistics: &McvqStatistics<T>, pass: Pass) -> Vec<String> {
+    fn relearn(
+        &self,
+        state: &mut State,
+        statistics: &McvqStatistics<T>,
+        pass: Pass,
+    ) -> Vec<String> {
         let floor: Vec<f64> = self.reference.iter().map(|v| v * self.floor.at(pass.pass)).collect();
         let seeding = self.has_empty_state(state);
         for (b, total) in state.state_prior.iter_mut().zip(&statistics.slots.total) {

@@ -27,6 +27,7 @@ mod fit;
 mod learner;
 mod model;
 mod params;
+mod starts;
 #[cfg(test)]
 mod tests;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, product_tn};
 use mereo_core::slots::{Evidence, Form, Frame, SlotParams, SlotWork, responsibilities};
 use mereo_core::{
-    Batch, Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView, Random, Real, Reconstruct, Result,
-    Sample, Score, ScoreKind, Tensor, draw,
+    Batch, Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView, Random, Real,
+    Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
 };
 use rand_distr::{Distribution, StandardNormal};
 
@@ -58,11 +58,17 @@ impl Mcvq {
             if tensor.shape == shape {
                 return Ok(tensor.values);
             }
-            Err(bad(format!("the tensor `{name}` has shape {:?}, expected {shape:?}", tensor.shape)))
+            Err(bad(format!(
+                "the tensor `{name}` has shape {:?}, expected {shape:?}",
+                tensor.shape
+            )))
         };
         let variance = take("variance", &[parts, states, columns])?;
         if let Some(at) = variance.iter().position(|v| !(*v > 0.0)) {
-            return Err(bad(format!("`variance` holds {} at position {at}, expected more than 0", variance[at])));
+            return Err(bad(format!(
+                "`variance` holds {} at position {at}, expected more than 0",
+                variance[at]
+            )));
         }
         let mut gate = take("gate", &[columns, parts])?;
         let mut state_prior = take("state_prior", &[parts, states])?;
@@ -70,7 +76,10 @@ impl Mcvq {
             Some(_) => {
                 let tensor = file.take("gate_prior", 2, path)?;
                 if tensor.shape != [columns, parts] {
-                    return Err(bad(format!("the tensor `gate_prior` has shape {:?}, expected [{columns}, {parts}]", tensor.shape)));
+                    return Err(bad(format!(
+                        "the tensor `gate_prior` has shape {:?}, expected [{columns}, {parts}]",
+                        tensor.shape
+                    )));
                 }
                 tensor.values
             }
@@ -84,12 +93,23 @@ impl Mcvq {
             for (index, row) in rows.chunks_mut(width).enumerate() {
                 let sum: f64 = row.iter().sum();
                 if row.iter().any(|p| *p < 0.0) || !((sum - 1.0).abs() < 1e-3) {
-                    return Err(bad(format!("row {index} of `{name}` is no distribution: it adds up to {sum}")));
+                    return Err(bad(format!(
+                        "row {index} of `{name}` is no distribution: it adds up to {sum}"
+                    )));
                 }
                 row.iter_mut().for_each(|p| *p /= sum);
             }
         }
-        Ok(Self { parts, states, columns, gate, gate_prior, state_prior, mean: mean.values, variance })
+        Ok(Self {
+            parts,
+            states,
+            columns,
+            gate,
+            gate_prior,
+            state_prior,
+            mean: mean.values,
+            variance,
+        })
     }
 
     /// The model as a file, to be given more to say about itself.
@@ -127,8 +147,9 @@ impl Mcvq {
         }
     }
 
-    /// Codes of a batch, `[K, J, R]`, and log normalisers of the parts, `[K, R]`.
-    fn look<T: Real>(&self, batch: &Batch<'_, T>) -> (SlotWork<T>, Frame<T>) {
+    /// Codes of a batch, `[K, J, R]`, and log normalisers of the parts, `[K, R]`, in the units of
+    /// the frame. In double precision whatever the data: a model file may come from anywhere.
+    fn look<T: Real>(&self, batch: &Batch<'_, T>) -> (SlotWork<f64>, Frame<f64>) {
         let form = Form::of_batch(batch);
         let frame = self.frame(&form);
         let log_prior: Vec<f64> = self.state_prior.iter().map(|b| b.max(1e-300).ln()).collect();
@@ -140,9 +161,9 @@ impl Mcvq {
             variance: &self.variance,
             log_prior: &log_prior,
         };
-        let mut work = SlotWork::default();
-        Evidence::new(&params, &frame, &form).of(batch, &mut work);
-        work.norms.resize(self.parts * batch.rows, T::ZERO);
+        let (mut work, mut cells) = (SlotWork::default(), Vec::new());
+        Evidence::in_frame(&params, &frame, &form).of(&batch.widen(&mut cells), &mut work);
+        work.norms.resize(self.parts * batch.rows, 0.0);
         responsibilities(&mut work.slots, &mut work.norms, self.states, batch.rows, None);
         (work, frame)
     }
@@ -161,7 +182,7 @@ impl<T: Real> Encode<T> for Mcvq {
         let (work, _) = self.look(batch);
         for (row, code) in codes.chunks_exact_mut(self.parts * self.states).enumerate() {
             for (slot, m) in code.iter_mut().enumerate() {
-                *m = work.slots[slot * batch.rows + row];
+                *m = T::of(work.slots[slot * batch.rows + row]);
             }
         }
     }
@@ -176,22 +197,21 @@ impl<T: Real> Reconstruct<T> for Mcvq {
     fn reconstruct_batch(&self, batch: &Batch<'_, T>, out: &mut [T]) {
         let (work, frame) = self.look(batch);
         let (slots, columns) = (self.parts * self.states, self.columns);
-        let mut gated = vec![T::ZERO; slots * columns];
+        let mut gated = vec![0.0; slots * columns];
         for (i, gated) in gated.iter_mut().enumerate() {
             let (slot, d) = (i / columns, i % columns);
             let gate = self.gate[d * self.parts + slot / self.states];
-            *gated = T::of(gate * frame.inward(d, self.mean[i]));
+            *gated = gate * frame.inward(d, self.mean[i]);
         }
+        let mut inner = vec![0.0; batch.rows * columns];
         product_tn(
-            out,
+            &mut inner,
             Matrix::new(&work.slots, slots, batch.rows),
             Matrix::new(&gated, slots, columns),
             false,
         );
-        for row in out.chunks_exact_mut(columns) {
-            for (d, x) in row.iter_mut().enumerate() {
-                *x = T::of(frame.outward(d, x.wide()));
-            }
+        for (i, (out, x)) in out.iter_mut().zip(inner).enumerate() {
+            *out = T::of(frame.outward(i % columns, x).clamp(-T::LARGEST, T::LARGEST));
         }
     }
 }
@@ -206,24 +226,26 @@ impl<T: Real> Score<T> for Mcvq {
     }
 
     fn score_batch(&self, batch: &Batch<'_, T>, out: &mut [f64]) {
-        let (work, _) = self.look(batch);
-        // What each observed column costs beside its error: ½ log 2π and KL(g_d ‖ a_d).
+        let (work, frame) = self.look(batch);
+        // What each observed column costs beside its error in the frame: ½ log 2π, the logarithm
+        // of its scale, and KL(g_d ‖ a_d).
         let cost: Vec<f64> = self
             .gate
             .chunks_exact(self.parts)
             .zip(self.gate_prior.chunks_exact(self.parts))
-            .map(|(g, a)| {
+            .enumerate()
+            .map(|(d, (g, a))| {
                 let divergence: f64 = g
                     .iter()
                     .zip(a)
                     .filter(|(g, _)| **g > 0.0)
                     .map(|(g, a)| g * (g / a.max(1e-300)).ln())
                     .sum();
-                HALF_LOG_TWO_PI + divergence
+                HALF_LOG_TWO_PI + frame.scale(d).ln() + divergence
             })
             .collect();
         for (row, out) in out.iter_mut().enumerate() {
-            *out = work.norms.chunks_exact(batch.rows).map(|part| part[row].wide()).sum();
+            *out = work.norms.chunks_exact(batch.rows).map(|part| part[row]).sum();
             batch.for_each_observed(row, |d, _| *out -= cost[d]);
         }
     }
@@ -248,7 +270,11 @@ impl Sample for Mcvq {
                 let normal: f64 = StandardNormal.sample(random);
                 *x = self.mean[i] + self.variance[i].sqrt() * normal;
             } else {
-                *x = prior.iter().zip(&states).map(|(a, slot)| a * self.mean[slot * self.columns + d]).sum();
+                *x = prior
+                    .iter()
+                    .zip(&states)
+                    .map(|(a, slot)| a * self.mean[slot * self.columns + d])
+                    .sum();
             }
         }
     }

@@ -51,7 +51,10 @@ impl McvqParams {
         if self.parts.checked_mul(self.states).is_none_or(|slots| slots > MOST) {
             return Err(Error::option(
                 "states",
-                format!("{} parts of {} states are more than the {MOST} states allowed", self.parts, self.states),
+                format!(
+                    "{} parts of {} states are more than the {MOST} states allowed",
+                    self.parts, self.states
+                ),
             ));
         }
         if !(self.variance_floor > 0.0 && self.variance_floor <= 1.0) {
@@ -63,7 +66,10 @@ impl McvqParams {
         if let Gate::Annealed { from, .. } = self.gate
             && !(from > 0.0 && from <= 1.0)
         {
-            return Err(Error::option("gate", format!("a start of {from} is not above 0 and at most 1")));
+            return Err(Error::option(
+                "gate",
+                format!("a start of {from} is not above 0 and at most 1"),
+            ));
         }
         Ok(())
     }

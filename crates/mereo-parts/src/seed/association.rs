@@ -73,9 +73,16 @@ pub(super) fn co_membership(gates: &[&[f64]], parts: usize) -> Affinity {
     let mut values = vec![0.0f32; columns * pairs];
     for gate in gates {
         let narrow: Vec<f32> = gate.iter().map(|&g| g as f32).collect();
-        let chosen: Vec<f32> =
-            landmarks.iter().flat_map(|&l| narrow[l * parts..(l + 1) * parts].iter().copied()).collect();
-        product_nt(&mut values, Matrix::new(&narrow, columns, parts), Matrix::new(&chosen, pairs, parts), true);
+        let chosen: Vec<f32> = landmarks
+            .iter()
+            .flat_map(|&l| narrow[l * parts..(l + 1) * parts].iter().copied())
+            .collect();
+        product_nt(
+            &mut values,
+            Matrix::new(&narrow, columns, parts),
+            Matrix::new(&chosen, pairs, parts),
+            true,
+        );
     }
     for (d, row) in values.chunks_exact_mut(pairs.max(1)).enumerate() {
         for (l, v) in row.iter_mut().enumerate() {
@@ -117,7 +124,8 @@ fn standardise<T: Real>(sample: &Table<T>) -> Result<Standard> {
     let moments = mereo_core::slots::ColumnMoments::of(sample, &mereo_core::Context::new(0))?;
     let columns = sample.columns();
     let vary = |d: usize| !moments.is_constant(d);
-    let inverse = (0..columns).map(|d| if vary(d) { 1.0 / moments.variance(d).sqrt() } else { 0.0 });
+    let inverse =
+        (0..columns).map(|d| if vary(d) { 1.0 / moments.variance(d).sqrt() } else { 0.0 });
     let observed = (0..columns).map(|d| if vary(d) { moments.weight[d] } else { 0.0 });
     Ok(Standard { inverse: inverse.collect(), observed: observed.collect(), mean: moments.mean })
 }
@@ -134,7 +142,11 @@ fn choose_landmarks(observed: &[f64]) -> Vec<usize> {
 }
 
 /// Blocks of rows in full, as matrix products.
-fn dense_moments<T: Real>(sample: &Table<T>, standard: &Standard, landmarks: &[usize]) -> Result<CoMoments> {
+fn dense_moments<T: Real>(
+    sample: &Table<T>,
+    standard: &Standard,
+    landmarks: &[usize],
+) -> Result<CoMoments> {
     let (columns, pairs) = (sample.columns(), landmarks.len());
     let mut m = CoMoments::zeros(columns * pairs);
     let mut row_values = vec![T::ZERO; columns];
@@ -165,7 +177,8 @@ struct Block {
 
 impl Block {
     fn new(columns: usize, pairs: usize) -> Self {
-        let (x, y) = (Vec::<f32>::with_capacity(BLOCK * columns), Vec::with_capacity(BLOCK * pairs));
+        let (x, y) =
+            (Vec::<f32>::with_capacity(BLOCK * columns), Vec::with_capacity(BLOCK * pairs));
         Self { columns, pairs, rows: 0, x: [x.clone(), x.clone(), x], y: [y.clone(), y.clone(), y] }
     }
 
@@ -206,7 +219,11 @@ impl Block {
 }
 
 /// Pairs of stored entries, row by row.
-fn sparse_moments<T: Real>(sample: &Table<T>, standard: &Standard, landmarks: &[usize]) -> Result<CoMoments> {
+fn sparse_moments<T: Real>(
+    sample: &Table<T>,
+    standard: &Standard,
+    landmarks: &[usize],
+) -> Result<CoMoments> {
     let (columns, pairs) = (sample.columns(), landmarks.len());
     let mut place = vec![usize::MAX; columns];
     for (l, &landmark) in landmarks.iter().enumerate() {

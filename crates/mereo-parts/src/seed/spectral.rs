@@ -66,7 +66,12 @@ fn leading(matrix: &Mat<f64>, count: usize) -> Result<(Vec<f64>, Vec<f64>)> {
     Ok((out, (0..count).map(|j| values[n - 1 - j]).collect()))
 }
 
-fn embed_full(affinity: &Affinity, degree: &[f64], linked: &[usize], groups: usize) -> Result<Vec<f64>> {
+fn embed_full(
+    affinity: &Affinity,
+    degree: &[f64],
+    linked: &[usize],
+    groups: usize,
+) -> Result<Vec<f64>> {
     let scaled = Mat::from_fn(linked.len(), linked.len(), |i, j| {
         let (d, e) = (linked[i], linked[j]);
         f64::from(affinity.values[d * affinity.columns + e]) / (degree[d] * degree[e]).sqrt()
@@ -74,7 +79,12 @@ fn embed_full(affinity: &Affinity, degree: &[f64], linked: &[usize], groups: usi
     Ok(leading(&scaled, groups)?.0)
 }
 
-fn embed_landmarks(affinity: &Affinity, degree: &[f64], linked: &[usize], groups: usize) -> Result<Vec<f64>> {
+fn embed_landmarks(
+    affinity: &Affinity,
+    degree: &[f64],
+    linked: &[usize],
+    groups: usize,
+) -> Result<Vec<f64>> {
     let pairs = affinity.landmarks.len();
     let mut z = Mat::from_fn(linked.len(), pairs, |i, l| {
         f64::from(affinity.values[linked[i] * pairs + l]) / degree[linked[i]]
@@ -90,7 +100,8 @@ fn embed_landmarks(affinity: &Affinity, degree: &[f64], linked: &[usize], groups
     let gram = z.transpose() * &z;
     let count = groups.min(pairs);
     let (vectors, values) = leading(&gram, count)?;
-    let right = Mat::from_fn(pairs, count, |l, j| vectors[l * count + j] / values[j].max(1e-12).sqrt());
+    let right =
+        Mat::from_fn(pairs, count, |l, j| vectors[l * count + j] / values[j].max(1e-12).sqrt());
     let left = &z * &right;
     Ok((0..linked.len()).flat_map(|i| (0..count).map(move |j| (i, j))).map(|at| left[at]).collect())
 }
@@ -112,7 +123,8 @@ fn cluster(
     }
     let table = Table::from(Dense::new(rows, width, embedding)?);
     // The groups of one restart must not be the groups of the next.
-    let context = context.with_seed(context.seed() ^ (restart as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let context =
+        context.with_seed(context.seed() ^ (restart as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let moments = ColumnMoments::of(&table, &context)?;
     let learner = Lloyd::plain(groups, &moments, Form::Dense);
     let plan = Plan { restarts: RESTARTS, passes: 100, tolerance: 1e-9, checkpoints: None };
@@ -131,7 +143,8 @@ fn nearest<T: Real>(table: &Table<T>, mean: &[f64], states: usize) -> Vec<usize>
     (0..cells.rows())
         .map(|r| {
             let row = cells.row(r);
-            (0..states).fold(0, |best, s| if distance(row, s) < distance(row, best) { s } else { best })
+            (0..states)
+                .fold(0, |best, s| if distance(row, s) < distance(row, best) { s } else { best })
         })
         .collect()
 }

@@ -100,7 +100,7 @@ proptest! {
         let params = GmmParams::new(components);
         let learner = GmmLearner { params: &params, ground: &ground };
         let mut state = State {
-            state_prior: prior.clone(), mean: mean.clone(), variance: variance.clone(), reseeds: 0,
+            prior: prior.clone(), mean: mean.clone(), variance: variance.clone(), reseeds: 0,
         };
         let at = Pass { restart: 0, pass: 0 };
         let (mut statistics, mut work) = (learner.statistics(), learner.workspace());
@@ -120,7 +120,7 @@ proptest! {
         for j in 0..components {
             let share: Vec<f64> = joints.iter().zip(&weights)
                 .map(|(p, w)| w * p[j] / p.iter().sum::<f64>()).collect();
-            prop_assert!((state.state_prior[j] - share.iter().sum::<f64>() / rows).abs() < 1e-9);
+            prop_assert!((state.prior[j] - share.iter().sum::<f64>() / rows).abs() < 1e-9);
             for d in 0..columns {
                 let seen: Vec<(f64, f64)> = values.chunks(columns).zip(&share)
                     .filter(|(row, _)| !row[d].is_nan()).map(|(row, r)| (row[d], *r)).collect();
@@ -286,7 +286,7 @@ fn an_empty_component_is_seeded_from_a_row_that_is_explained_badly() {
     let params = GmmParams::new(2);
     let learner = GmmLearner { params: &params, ground: &ground };
     let mut state = State {
-        state_prior: vec![1.0, 0.0],
+        prior: vec![1.0, 0.0],
         mean: vec![0.1, 100.0],
         variance: vec![0.01, 0.01],
         reseeds: 0,
@@ -301,7 +301,7 @@ fn an_empty_component_is_seeded_from_a_row_that_is_explained_badly() {
     assert_eq!(notes, ["empty component 1 seeded from row 4"]);
     assert_eq!((state.mean[1], state.reseeds), (1.0, 1));
     // Not for ever.
-    state.state_prior = vec![1.0, 0.0];
+    state.prior = vec![1.0, 0.0];
     state.reseeds = 8;
     assert!(learner.relearn(&mut state, &statistics, at).is_empty());
 }
