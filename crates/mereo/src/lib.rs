@@ -12,3 +12,8 @@ pub use mereo_data as data;
 pub use mereo_mixture as mixture;
 pub use mereo_parts as parts;
 pub use mereo_quantize as quantize;
+
+/// The README's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

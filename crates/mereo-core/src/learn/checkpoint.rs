@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::observe::Restart;
+use crate::source::Fnv;
 use crate::{Error, Result, write_atomically};
 
 const MAGIC: &[u8; 8] = b"mereo-c1";
@@ -59,6 +60,7 @@ pub(super) fn save<S: Serialize>(
     write_atomically(path, |out| {
         out.write_all(MAGIC)?;
         out.write_all(&identity.to_le_bytes())?;
+        out.write_all(&sum_of(&body).to_le_bytes())?;
         out.write_all(&body)
     })
 }
@@ -84,7 +86,22 @@ pub(super) fn load<S: DeserializeOwned>(path: &Path, identity: u64) -> Result<Op
             "it belongs to other data, another seed or other options; give those, or remove it to start anew",
         ));
     }
+    let Some((sum, body)) = body.split_first_chunk::<8>() else {
+        return Err(refuse(path, "the file is too short"));
+    };
+    // States are trusted to fit together, so a file that somebody changed must not get this far.
+    if u64::from_le_bytes(*sum) != sum_of(body) {
+        return Err(refuse(path, "it is damaged; remove it to start anew"));
+    }
     postcard::from_bytes(body).map(Some).map_err(|e| refuse(path, e))
+}
+
+fn sum_of(body: &[u8]) -> u64 {
+    let mut hash = Fnv::new();
+    // The hash pads with zeros: without the length, zeros at the end would not count.
+    hash.add(&(body.len() as u64).to_le_bytes());
+    hash.add(body);
+    hash.finish()
 }
 
 fn refuse(path: &Path, problem: impl std::fmt::Display) -> Error {

@@ -5,7 +5,7 @@ use std::path::Path;
 use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, product_tn};
 use mereo_core::slots::{Evidence, Form, Frame, SlotParams, SlotWork, responsibilities};
 use mereo_core::{
-    Batch, Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView, Random, Real,
+    Batch, Encode, Explain, Manifest, ModelFile, Parts, PartsView, Random, Real,
     Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
 };
 use rand_distr::{Distribution, StandardNormal};
@@ -48,68 +48,20 @@ impl Mcvq {
     /// Takes a model out of a file: `gate`, `state_prior`, `mean`, `variance` and, if it differs
     /// from the gate, `gate_prior`.
     pub fn from_file(mut file: ModelFile, path: &Path) -> Result<Self> {
-        let bad = |problem: String| Error::model_file(path, problem);
-        let mean = file.take("mean", 3, path)?;
-        let [parts, states, columns] = mean.shape[..] else {
-            return Err(bad("`mean` must have the shape [K, J, D]".into()));
+        let shape = match file.get("mean") {
+            Some(mean) if mean.shape.len() == 3 => mean.shape.clone(),
+            _ => vec![1; 3],
         };
-        let mut take = |name: &str, shape: &[usize]| -> Result<Vec<f64>> {
-            let tensor = file.take(name, shape.len(), path)?;
-            if tensor.shape == shape {
-                return Ok(tensor.values);
-            }
-            Err(bad(format!(
-                "the tensor `{name}` has shape {:?}, expected {shape:?}",
-                tensor.shape
-            )))
-        };
-        let variance = take("variance", &[parts, states, columns])?;
-        if let Some(at) = variance.iter().position(|v| !(*v > 0.0)) {
-            return Err(bad(format!(
-                "`variance` holds {} at position {at}, expected more than 0",
-                variance[at]
-            )));
-        }
-        let mut gate = take("gate", &[columns, parts])?;
-        let mut state_prior = take("state_prior", &[parts, states])?;
-        let mut gate_prior = match file.get("gate_prior") {
-            Some(_) => {
-                let tensor = file.take("gate_prior", 2, path)?;
-                if tensor.shape != [columns, parts] {
-                    return Err(bad(format!(
-                        "the tensor `gate_prior` has shape {:?}, expected [{columns}, {parts}]",
-                        tensor.shape
-                    )));
-                }
-                tensor.values
-            }
+        let mean = file.take_means("mean", &shape, path)?;
+        let (parts, states, columns) = (shape[0], shape[1], shape[2]);
+        let variance = file.take_variances("variance", &shape, path)?;
+        let state_prior = file.take_distributions("state_prior", &shape[..2], path)?;
+        let gate = file.take_distributions("gate", &[columns, parts], path)?;
+        let gate_prior = match file.get("gate_prior") {
+            Some(_) => file.take_distributions("gate_prior", &[columns, parts], path)?,
             None => gate.clone(),
         };
-        for (name, rows, width) in [
-            ("gate", &mut gate, parts),
-            ("gate_prior", &mut gate_prior, parts),
-            ("state_prior", &mut state_prior, states),
-        ] {
-            for (index, row) in rows.chunks_mut(width).enumerate() {
-                let sum: f64 = row.iter().sum();
-                if row.iter().any(|p| *p < 0.0) || !((sum - 1.0).abs() < 1e-3) {
-                    return Err(bad(format!(
-                        "row {index} of `{name}` is no distribution: it adds up to {sum}"
-                    )));
-                }
-                row.iter_mut().for_each(|p| *p /= sum);
-            }
-        }
-        Ok(Self {
-            parts,
-            states,
-            columns,
-            gate,
-            gate_prior,
-            state_prior,
-            mean: mean.values,
-            variance,
-        })
+        Ok(Self { parts, states, columns, gate, gate_prior, state_prior, mean, variance })
     }
 
     /// The model as a file, to be given more to say about itself.
@@ -163,6 +115,11 @@ impl Mcvq {
         };
         let (mut work, mut cells) = (SlotWork::default(), Vec::new());
         Evidence::in_frame(&params, &frame, &form).of(&batch.widen(&mut cells), &mut work);
+        // A model by hand can have variances so small beside its means that squares overflow: what
+        // is then infinite, or no number at all, is evidence against the state as strong as can be.
+        for e in &mut work.slots {
+            *e = if *e > -1e300 { e.min(1e300) } else { -1e300 };
+        }
         work.norms.resize(self.parts * batch.rows, 0.0);
         responsibilities(&mut work.slots, &mut work.norms, self.states, batch.rows, None);
         (work, frame)

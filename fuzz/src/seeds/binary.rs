@@ -1,0 +1,120 @@
+//! Arrays and pictures.
+
+use std::io::{Cursor, Write};
+
+use crate::mutate::{Random, mutate};
+
+fn npy(descr: &str, fortran: &str, shape: &str, values: &[u8]) -> Vec<u8> {
+    let header =
+        format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n");
+    let mut bytes = b"\x93NUMPY\x01\0".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(values);
+    bytes
+}
+
+pub(super) fn npy_files() -> Vec<Vec<u8>> {
+    let floats: Vec<u8> =
+        [0.5f32, f32::NAN, -3.0, 1e9].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let doubles: Vec<u8> = [0.5f64, 7.0, -3.0, 1e-9].iter().flat_map(|v| v.to_be_bytes()).collect();
+    vec![
+        npy("<f4", "False", "(2, 1, 2)", &floats),
+        npy(">f8", "True", "(2, 2)", &doubles),
+        npy("|u1", "False", "(2, 3)", &[1, 2, 3, 4, 5, 6]),
+        npy("|b1", "False", "(3,)", &[1, 0, 1]),
+        npy("<i8", "False", "(1, 2)", &[9; 16]),
+    ]
+}
+
+/// Arrays as scipy stores a sparse matrix, and as one stores rows with labels.
+fn arrays() -> [Vec<(&'static str, Vec<u8>)>; 2] {
+    let numbers = |values: &[u32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
+    [
+        vec![
+            ("data", npy("|u1", "False", "(3,)", &[5, 6, 7])),
+            ("indices", npy("<i4", "False", "(3,)", &numbers(&[0, 2, 1]))),
+            ("indptr", npy("<i4", "False", "(3,)", &numbers(&[0, 2, 3]))),
+            (
+                "shape",
+                npy("<i8", "False", "(2,)", &[2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]),
+            ),
+            ("format", npy("|S3", "False", "()", b"csr")),
+        ],
+        vec![
+            ("x", npy("<f4", "False", "(2, 2)", &[0; 16])),
+            ("y", npy("<U1", "False", "(2,)", &numbers(&[97, 98]))),
+        ],
+    ]
+}
+
+fn zip(files: &[(&str, Vec<u8>)], packed: bool) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let method =
+        if packed { zip::CompressionMethod::Deflated } else { zip::CompressionMethod::Stored };
+    let options = zip::write::SimpleFileOptions::default().compression_method(method);
+    for (name, bytes) in files {
+        zip.start_file(format!("{name}.npy"), options).expect("writing to memory");
+        zip.write_all(bytes).expect("writing to memory");
+    }
+    zip.finish().expect("writing to memory").into_inner()
+}
+
+pub(super) fn npz_files() -> Vec<Vec<u8>> {
+    arrays().iter().flat_map(|arrays| [zip(arrays, false), zip(arrays, true)]).collect()
+}
+
+/// An npz that is a sound zip of unsound arrays.
+pub(super) fn changed_npz(random: &mut Random) -> Vec<u8> {
+    let mut arrays = random.choose(&arrays()).clone();
+    let others: Vec<Vec<u8>> = arrays.iter().map(|(_, bytes)| bytes.clone()).collect();
+    let which = random.below(arrays.len());
+    mutate(&mut arrays[which].1, &others, random);
+    zip(&arrays, random.one_in(2))
+}
+
+pub(super) fn idx_files() -> Vec<Vec<u8>> {
+    let doubles: Vec<u8> = [1.0f64, -2.5].iter().flat_map(|v| v.to_be_bytes()).collect();
+    vec![
+        vec![0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 1, 2, 3, 4],
+        [vec![0, 0, 0x0e, 2, 0, 0, 0, 1, 0, 0, 0, 2], doubles].concat(),
+        vec![0, 0, 0x0b, 1, 0, 0, 0, 2, 0, 1, 0xff, 0xfe],
+    ]
+}
+
+/// Pictures of each format, grey and coloured, and a tar of pictures of one size.
+pub(super) fn pictures() -> Vec<Vec<u8>> {
+    let colour = image::RgbImage::from_fn(9, 7, |x, y| image::Rgb([x as u8 * 20, y as u8 * 30, 5]));
+    let grey = image::GrayImage::from_fn(9, 7, |x, y| image::Luma([(x * y) as u8]));
+    let mut files = Vec::new();
+    for format in [image::ImageFormat::Png, image::ImageFormat::Jpeg, image::ImageFormat::Pnm] {
+        for picture in [image::DynamicImage::from(colour.clone()), grey.clone().into()] {
+            let mut bytes = Cursor::new(Vec::new());
+            picture.write_to(&mut bytes, format).expect("writing to memory");
+            files.push(bytes.into_inner());
+        }
+    }
+    files.push(b"P2 2 2 255 1 2 3 4".to_vec());
+    let greys: Vec<Vec<u8>> = [1, 3, 5].map(|i| files[i].clone()).to_vec();
+    files.push(tar(&greys));
+    files
+}
+
+fn tar(pictures: &[Vec<u8>]) -> Vec<u8> {
+    let mut tar = tar::Builder::new(Vec::new());
+    for (index, bytes) in pictures.iter().enumerate() {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        tar.append_data(&mut header, format!("{}/{index}.png", index % 2), &bytes[..])
+            .expect("writing to memory");
+    }
+    tar.into_inner().expect("writing to memory")
+}
+
+/// A sound tar of unsound pictures.
+pub(super) fn changed_tar(pictures: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+    let mut chosen: Vec<Vec<u8>> =
+        (0..1 + random.below(3)).map(|_| random.choose(pictures).clone()).collect();
+    mutate(&mut chosen[0], pictures, random);
+    tar(&chosen)
+}

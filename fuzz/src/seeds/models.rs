@@ -1,0 +1,143 @@
+//! Model files, checkpoints and steps.
+
+use std::fmt::Write;
+
+use mereo_core::{Dense, Table};
+use mereo_data::steps::Steps;
+
+use crate::mutate::{Random, mutate};
+use crate::targets::learn_with_checkpoint;
+
+/// A model before it is a file: what it says about itself, and its tensors.
+struct Parts {
+    manifest: String,
+    tensors: Vec<(&'static str, String, Vec<u8>)>,
+}
+
+fn models() -> Vec<Parts> {
+    let tensor = |name, shape: &[usize], values: &[f64]| {
+        (name, format!("{shape:?}"), values.iter().flat_map(|v| v.to_le_bytes()).collect())
+    };
+    let training = r#""training":{"rows":4,"seed":0,"bound":-3.5,"passes":1,"status":"converged","best":0,"restarts":[{"start":"seeded","status":"converged","bounds":[-4.0,-3.5]}]}"#;
+    let mean = &[0.0, 0.0, 10.0, 10.0];
+    vec![
+        Parts {
+            manifest: format!(r#"{{"format":1,"model":"mcvq","columns":["a","b"],{training}}}"#),
+            tensors: vec![
+                tensor("gate", &[2, 2], &[0.9, 0.1, 0.2, 0.8]),
+                tensor("gate_prior", &[2, 2], &[0.9, 0.1, 0.2, 0.8]),
+                tensor("mean", &[2, 1, 2], mean),
+                tensor("state_prior", &[2, 1], &[1.0; 2]),
+                tensor("variance", &[2, 1, 2], &[1.0; 4]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"mcvq"}"#.to_owned(),
+            tensors: vec![
+                tensor("gate", &[2, 1], &[1.0; 2]),
+                tensor("mean", &[1, 2, 2], mean),
+                tensor("state_prior", &[1, 2], &[0.5; 2]),
+                tensor("variance", &[1, 2, 2], &[1.0; 4]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"vq","picture":{"height":1,"width":2,"channels":1}}"#
+                .to_owned(),
+            tensors: vec![
+                tensor("mean", &[2, 2], mean),
+                tensor("state_prior", &[2], &[0.5; 2]),
+                tensor("variance", &[1], &[1.0]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"gmm","absent":"zero","fingerprint":"0a"}"#.to_owned(),
+            tensors: vec![
+                tensor("mean", &[2, 2], mean),
+                tensor("state_prior", &[2], &[0.5; 2]),
+                tensor("variance", &[2, 2], &[1.0; 4]),
+            ],
+        },
+    ]
+}
+
+/// A safetensors file: the length of its header, the header, the numbers.
+fn assemble(parts: &Parts) -> Vec<u8> {
+    let mut header = format!(r#"{{"__metadata__":{{"mereo":{:?}}}"#, parts.manifest);
+    let mut data: Vec<u8> = Vec::new();
+    for (name, shape, values) in &parts.tensors {
+        let start = data.len();
+        data.extend(values);
+        let end = data.len();
+        write!(
+            header,
+            r#","{name}":{{"dtype":"F64","shape":{shape},"data_offsets":[{start},{end}]}}"#
+        )
+        .expect("writing to memory");
+    }
+    header.push('}');
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.bytes());
+    bytes.extend(data);
+    bytes
+}
+
+pub(super) fn model_files() -> Vec<Vec<u8>> {
+    models().iter().map(assemble).collect()
+}
+
+/// A sound safetensors file of an unsound model.
+pub(super) fn changed_model(random: &mut Random) -> Vec<u8> {
+    let mut all = models();
+    let mut parts = all.swap_remove(random.below(all.len()));
+    if random.one_in(3) {
+        let mut text = parts.manifest.into_bytes();
+        mutate(&mut text, &[b"\"training\":null".to_vec()], random);
+        parts.manifest = String::from_utf8_lossy(&text).into_owned();
+    } else {
+        let which = random.below(parts.tensors.len());
+        let values = &mut parts.tensors[which].2;
+        for _ in 0..=random.below(3) {
+            // A whole number at a time, so that there are enough of them.
+            let at = 8 * random.below(values.len() / 8);
+            let number = match random.below(4) {
+                0 => f64::from_bits(random.next()),
+                1 => *random.choose(&[0.0, -1.0, 1e-320, 1e-300, 1e150, 1e300, f64::MAX, f64::NAN]),
+                2 => random.next() as f64 / u64::MAX as f64,
+                _ => 10f64.powi(random.below(600) as i32 - 300),
+            };
+            values[at..at + 8].copy_from_slice(&number.to_le_bytes());
+        }
+        if random.one_in(4) {
+            parts.tensors[which].1 =
+                (*random.choose(&["[4]", "[0]", "[]", "[1,4]", "[4,1,1]"])).to_owned();
+        }
+    }
+    assemble(&parts)
+}
+
+pub(super) fn checkpoints() -> Vec<Vec<u8>> {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let path = folder.path().join("run.ck");
+    // Nothing to go on from: learning starts anew and leaves a checkpoint.
+    learn_with_checkpoint(&path).expect("learning a sound table");
+    vec![std::fs::read(&path).expect("the checkpoint that was just written")]
+}
+
+pub(super) fn steps() -> Vec<Vec<u8>> {
+    let cells = vec![1.0, 10.0, 3.0, f64::NAN, 2.0, 4.0];
+    let table = Table::from(Dense::new(3, 2, cells).expect("three rows of two"));
+    let lists: [&[&str]; 4] = [
+        &["log", "scale:-1,1"],
+        &["standardise"],
+        &["remove-row-means", "remove-column-means"],
+        &["equalise", "scale-all:0,1"],
+    ];
+    lists
+        .iter()
+        .map(|names| {
+            let kinds: Vec<_> = names.iter().map(|n| n.parse().expect("a step's name")).collect();
+            let steps = Steps::learn(&kinds, &table).expect("a sound table");
+            serde_json::to_vec(&steps).expect("writing to memory")
+        })
+        .collect()
+}

@@ -1,0 +1,182 @@
+//! What is fed with hostile input.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use mereo::AnyModel;
+use mereo::quantize::{VqParams, vq};
+use mereo_core::{
+    Absent, Checkpoints, Context, Dense, Error, ModelFile, Plan, Real, Result, Silent, Source,
+    Sparse, Table, encode, reconstruct, sample, score,
+};
+use mereo_data::steps::Steps;
+use mereo_data::{AnySource, Kind, ReadOptions, open_stream, read_bytes};
+
+/// The targets, by the names that users give them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    Csv,
+    Npy,
+    NpyStream,
+    Npz,
+    Idx,
+    Images,
+    Ratings,
+    Words,
+    Parquet,
+    ParquetStream,
+    Arrow,
+    Model,
+    Checkpoint,
+    Steps,
+}
+
+impl Target {
+    pub(crate) const ALL: [(&str, Self); 14] = [
+        ("csv", Self::Csv),
+        ("npy", Self::Npy),
+        ("npy-stream", Self::NpyStream),
+        ("npz", Self::Npz),
+        ("idx", Self::Idx),
+        ("images", Self::Images),
+        ("ratings", Self::Ratings),
+        ("words", Self::Words),
+        ("parquet", Self::Parquet),
+        ("parquet-stream", Self::ParquetStream),
+        ("arrow", Self::Arrow),
+        ("model", Self::Model),
+        ("checkpoint", Self::Checkpoint),
+        ("steps", Self::Steps),
+    ];
+
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(n, _)| *n == name).map(|(_, target)| *target)
+    }
+
+    /// Feeds the target. Errors are fine; panics, hunger and sloth are not.
+    pub(crate) fn run(self, bytes: &[u8]) -> Result<()> {
+        match self {
+            Self::Csv => read(Kind::Csv, bytes, Some("label")),
+            Self::Npy => read(Kind::Npy, bytes, None),
+            Self::Npz => read(Kind::Npz, bytes, Some("y")),
+            Self::Idx => read(Kind::Idx, bytes, None),
+            Self::Images => read(Kind::Images, bytes, None),
+            Self::Ratings => read(Kind::Ratings, bytes, None),
+            Self::Words => read(Kind::Words, bytes, None),
+            Self::Parquet => read(Kind::Parquet, bytes, Some("label")),
+            Self::Arrow => read(Kind::Arrow, bytes, Some("label")),
+            Self::NpyStream | Self::ParquetStream => with_file(bytes, stream),
+            Self::Model => model(bytes),
+            Self::Checkpoint => with_file(bytes, |path| learn_with_checkpoint(path)),
+            Self::Steps => steps(bytes),
+        }
+    }
+}
+
+fn read(kind: Kind, bytes: &[u8], label: Option<&str>) -> Result<()> {
+    let table = read_bytes(kind, bytes, &ReadOptions::default());
+    if let Some(label) = label {
+        let options = ReadOptions { label: Some(label.to_owned()), ..ReadOptions::default() };
+        // Most seeds have no such column, and say so.
+        let _ = read_bytes(kind, bytes, &options);
+    }
+    table.map(drop)
+}
+
+/// Calls `work` with a file that holds these bytes, the same one every time.
+fn with_file(bytes: &[u8], work: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        // In memory, where there is such a place: the disk has nothing to do with it.
+        tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder")
+    });
+    let path = folder.path().join("input");
+    std::fs::write(&path, bytes).map_err(|e| Error::io(&path, e))?;
+    work(&path)
+}
+
+fn stream(path: &Path) -> Result<()> {
+    match open_stream(path, &ReadOptions::default())? {
+        AnySource::F32(source) => walk(&*source),
+        AnySource::F64(source) => walk(&*source),
+    }
+}
+
+fn walk<T: Real>(source: &dyn Source<T>) -> Result<()> {
+    let mut rows = 0;
+    let mut lane = source.lane(0..source.batches())?;
+    while let Some(batch) = lane.next_batch()? {
+        assert_eq!(batch.first_row, rows, "batches follow one another");
+        rows += batch.rows;
+    }
+    assert_eq!(rows, source.rows(), "all rows come by");
+    Ok(())
+}
+
+/// Opens a model and asks it for everything that it can do.
+fn model(bytes: &[u8]) -> Result<()> {
+    let path = Path::new("some.safetensors");
+    let file = ModelFile::from_bytes(bytes, path)?;
+    let (model, manifest) = AnyModel::from_file(file, path)?;
+    // What the program does with the steps that a model carries.
+    if let Ok(steps) = serde_json::from_value::<Steps>(manifest.steps.clone()) {
+        let _ = steps.check(model.columns());
+    }
+    let columns = model.columns();
+    let cells = (0..3 * columns).map(|i| if i % 3 == 1 { f64::NAN } else { i as f64 }).collect();
+    let dense = Table::from(Dense::new(3, columns, cells)?);
+    ask(&model, &dense)?;
+    for absent in [Absent::Unobserved, Absent::Zero] {
+        let sparse = Sparse::new(columns, vec![0, 1, 1], vec![0], vec![2.0f32], absent)?;
+        ask(&model, &Table::from(sparse))?;
+    }
+    let context = Context::new(0);
+    // Means may be larger than a table's cells can be: an error then.
+    let _ = model.sampler().map(|s| sample(s, 2, true, &context));
+    assert_eq!(model.parts().map(|parts| parts.columns), Some(columns));
+    Ok(())
+}
+
+fn ask<T: Real>(model: &AnyModel, table: &Table<T>) -> Result<()> {
+    let context = Context::new(0);
+    if let Some(scorer) = model.scorer::<T>() {
+        let scores = score(scorer, table, &context)?;
+        assert!(scores.rows.iter().all(|s| !s.is_nan()), "a score is not a number");
+    }
+    if let Some(encoder) = model.encoder::<T>() {
+        let codes = encode(encoder, table, &context)?;
+        assert!(codes.values().iter().all(|m| !m.is_missing()), "a code is not a number");
+    }
+    let _ = model.reconstructor::<T>().map(|r| reconstruct(r, table, &context));
+    Ok(())
+}
+
+/// Goes on learning from a checkpoint, of a run that is always the same.
+pub(crate) fn learn_with_checkpoint(path: &Path) -> Result<()> {
+    let table = Table::from(Dense::new(4, 2, vec![0.0, 0.0, 1.0, 1.0, 5.0, f64::NAN, 9.0, 8.0])?);
+    let mut checkpoints = Checkpoints::new(path);
+    checkpoints.resume = true;
+    let plan = Plan { restarts: 2, passes: 3, checkpoints: Some(checkpoints), ..Plan::default() };
+    vq::fit(&VqParams::new(2), &table, &plan, &Context::new(0), &mut Silent).map(drop)
+}
+
+/// Reads stored steps and takes a table there and back.
+fn steps(bytes: &[u8]) -> Result<()> {
+    let steps: Steps = serde_json::from_slice(bytes).map_err(|e| Error::option("steps", e))?;
+    let table = Table::from(Dense::new(2, 2, vec![1.0, f64::NAN, -3.0, 0.5])?);
+    steps.check(table.columns())?;
+    let facts = {
+        let mut lane = table.lane(0..1)?;
+        match lane.next_batch()? {
+            None => None,
+            Some(batch) => {
+                // Steps without a density have no volume.
+                let _ = steps.log_volume(&batch)?;
+                Some(steps.facts(&batch)?)
+            }
+        }
+    };
+    steps.apply(table)?;
+    let mut output = vec![0.5, 1.0, -2.0, 1e3];
+    steps.undo(&mut output, facts.as_deref())
+}

@@ -1,0 +1,45 @@
+//! The program from end to end: reports of toy worlds, looked at in a real browser.
+
+use std::path::{Path, PathBuf};
+
+use crate::command::{Failure, Outcome, program};
+
+pub(crate) fn run() -> Outcome {
+    let mereo = built_program()?;
+    let folder = std::env::temp_dir().join(format!("mereo-xtask-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)
+        .map_err(|e| Failure::new(format!("{}: {e}", folder.display())))?;
+    let outcome = look_at_reports(&mereo, &folder);
+    match &outcome {
+        // Nothing that matters is lost if this fails.
+        Ok(()) => drop(std::fs::remove_dir_all(&folder)),
+        Err(_) => eprintln!("what was written is kept in {}", folder.display()),
+    }
+    outcome
+}
+
+/// Pictures, words, and a model without parts, each its own kind of page.
+fn look_at_reports(mereo: &Path, folder: &Path) -> Outcome {
+    let mut reports = Vec::new();
+    for world in ["shapes", "documents"] {
+        let out = folder.join(world);
+        program(mereo).with(["demo", world, "--out"]).path(&out).run()?;
+        reports.push(out.join("report.html"));
+    }
+    let (model, page) = (folder.join("vq.safetensors"), folder.join("vq.html"));
+    program(mereo).with(["fit", "vq", "toy:shapes", "--states", "12", "-o"]).path(&model).run()?;
+    program(mereo).with(["report"]).path(&model).with(["toy:shapes", "-o"]).path(&page).run()?;
+    reports.push(page);
+    let run = program(crate::command::root().join("tests/browser/run"));
+    reports.iter().fold(run, |run, report| run.path(report)).run()
+}
+
+/// The program that was built with us: it stands beside us.
+fn built_program() -> Outcome<PathBuf> {
+    let own = std::env::current_exe().map_err(Failure::new)?;
+    let mereo = own.with_file_name(format!("mereo{}", std::env::consts::EXE_SUFFIX));
+    if mereo.is_file() {
+        return Ok(mereo);
+    }
+    Err(Failure::new(format!("the program was not built: there is no {}", mereo.display())))
+}
