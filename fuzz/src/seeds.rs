@@ -22,7 +22,7 @@ impl Seeds {
             Target::Csv => text(&[
                 "a,b,\"c\nd\"\n1,2,NA\n3,-4.5e3,?\n",
                 " 1  2\t3 \r\n4 5 6\r\n",
-                "x;y;label\n1,5;2;cat\n3;;dog\n",
+                "x;y;label\n1.5;2;cat\n3;;dog\n",
                 "h\t\"w \"\"x\"\"\"\n1\tnan\n2\t7\n\n",
             ]),
             Target::Ratings => text(&[
@@ -32,7 +32,8 @@ impl Seeds {
                 "user,item,rating\nann,\"tea, green\",3\nbob,cake,4\n",
             ]),
             Target::Words => text(&["2\n3\n2\n1 2 4\n2 3 1\n", "1\n1\n0\n", "3\n2\n1\n3 1 9\n"]),
-            Target::Npy | Target::NpyStream => binary::npy_files(),
+            Target::Npy => binary::npy_files(),
+            Target::NpyStream => binary::streamable_npy_files(),
             Target::Npz => binary::npz_files(),
             Target::Idx => binary::idx_files(),
             Target::Images => binary::pictures(),

@@ -67,20 +67,19 @@ impl Target {
             Self::Arrow => read(Kind::Arrow, bytes, Some("label")),
             Self::NpyStream | Self::ParquetStream => with_file(bytes, stream),
             Self::Model => model(bytes),
-            Self::Checkpoint => with_file(bytes, |path| learn_with_checkpoint(path)),
+            Self::Checkpoint => with_file(bytes, learn_with_checkpoint),
             Self::Steps => steps(bytes),
         }
     }
 }
 
+/// Reads a table with and, where there may be one, without a column of classes.
 fn read(kind: Kind, bytes: &[u8], label: Option<&str>) -> Result<()> {
-    let table = read_bytes(kind, bytes, &ReadOptions::default());
-    if let Some(label) = label {
-        let options = ReadOptions { label: Some(label.to_owned()), ..ReadOptions::default() };
-        // Most seeds have no such column, and say so.
-        let _ = read_bytes(kind, bytes, &options);
-    }
-    table.map(drop)
+    let plain = read_bytes(kind, bytes, &ReadOptions::default());
+    let Some(label) = label else { return plain.map(drop) };
+    let options = ReadOptions { label: Some(label.to_owned()), ..ReadOptions::default() };
+    let labelled = read_bytes(kind, bytes, &options);
+    plain.or(labelled).map(drop)
 }
 
 /// Calls `work` with a file that holds these bytes, the same one every time.
@@ -96,7 +95,10 @@ fn with_file(bytes: &[u8], work: impl FnOnce(&Path) -> Result<()>) -> Result<()>
 }
 
 fn stream(path: &Path) -> Result<()> {
-    match open_stream(path, &ReadOptions::default())? {
+    let labelled = ReadOptions { label: Some("label".to_owned()), ..ReadOptions::default() };
+    let source =
+        open_stream(path, &ReadOptions::default()).or_else(|_| open_stream(path, &labelled));
+    match source? {
         AnySource::F32(source) => walk(&*source),
         AnySource::F64(source) => walk(&*source),
     }
@@ -163,7 +165,7 @@ pub(crate) fn learn_with_checkpoint(path: &Path) -> Result<()> {
 /// Reads stored steps and takes a table there and back.
 fn steps(bytes: &[u8]) -> Result<()> {
     let steps: Steps = serde_json::from_slice(bytes).map_err(|e| Error::option("steps", e))?;
-    let table = Table::from(Dense::new(2, 2, vec![1.0, f64::NAN, -3.0, 0.5])?);
+    let table = Table::from(Dense::new(2, 2, vec![1.0, f64::NAN, -0.75, 0.5])?);
     steps.check(table.columns())?;
     let facts = {
         let mut lane = table.lane(0..1)?;

@@ -37,9 +37,11 @@ pub(crate) fn work(
 ) -> std::io::Result<Told> {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
-        let said = panic.payload_as_str().unwrap_or("");
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<&str>().copied();
+        let said = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
         if let Ok(mut last) = PANIC.lock() {
-            *last = (place, said.to_owned());
+            *last = (place, said.unwrap_or_default().to_owned());
         }
     }));
     let target = crate::targets::Target::of(name).expect("checked by whoever called");

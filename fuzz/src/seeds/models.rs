@@ -108,8 +108,8 @@ pub(super) fn changed_model(random: &mut Random) -> Vec<u8> {
             values[at..at + 8].copy_from_slice(&number.to_le_bytes());
         }
         if random.one_in(4) {
-            parts.tensors[which].1 =
-                (*random.choose(&["[4]", "[0]", "[]", "[1,4]", "[4,1,1]"])).to_owned();
+            let shapes = ["[4]", "[0]", "[]", "[1,4]", "[4,1,1]"];
+            parts.tensors[which].1 = (*random.choose(&shapes)).into();
         }
     }
     assemble(&parts)
