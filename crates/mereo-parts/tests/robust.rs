@@ -150,7 +150,7 @@ fn a_weight_of_two_is_the_row_twice_and_of_zero_the_row_removed() {
 
 #[test]
 fn sparse_and_dense_tables_of_the_same_cells_learn_the_same() {
-    let rated = |r: usize, c: usize| (r * 5 + c) % 3 != 0;
+    let rated = |r: usize, c: usize| !(r * 5 + c).is_multiple_of(3);
     let level = |x: f64| x.round().clamp(0.0, 5.0) + 1.0;
     let dense = planted::<f64>(240, |r, c, x| if rated(r, c) { level(x) } else { f64::NAN });
     let Cells::Dense(cells) = dense.cells() else { unreachable!() };

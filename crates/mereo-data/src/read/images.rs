@@ -20,7 +20,7 @@ use super::{Input, ReadOptions};
 const MAGIC_BYTES: u64 = 16;
 
 /// A picture that takes more than this is refused.
-const MOST_PICTURE_BYTES: u64 = 1 << 30;
+const MOST_PICTURE_BYTES: u64 = 1 << 28;
 
 /// Whether data that starts like this is a picture or a tar.
 pub(crate) fn looks_like(bytes: &[u8]) -> bool {
