@@ -64,6 +64,14 @@ impl<T: Real> Batch<'_, T> {
         self.weights.map_or(1.0, |w| w[row])
     }
 
+    /// How many cells of a row are stored.
+    pub fn stored(&self, row: usize) -> usize {
+        match self.block {
+            Block::Dense { .. } => self.columns,
+            Block::Sparse { starts, .. } => starts[row + 1] - starts[row],
+        }
+    }
+
     /// Calls `visit(column, value)` for every observed cell of a row, zeros of a count table
     /// included.
     pub fn for_each_observed(&self, row: usize, mut visit: impl FnMut(usize, T)) {
@@ -265,7 +273,10 @@ impl<T: Real> Source<T> for Table<T> {
         match self.cells() {
             Cells::Dense(_) => batch_rows(Table::columns(self)),
             // A sparse row costs what it stores, not what it could hold.
-            Cells::Sparse(cells) => batch_rows(cells.values().len() / cells.rows().max(1)),
+            Cells::Sparse(cells) => {
+                let stored = cells.values().len() / cells.rows().max(1);
+                (4 * BATCH_CELLS / stored.max(1)).clamp(64, 2048)
+            }
         }
     }
 

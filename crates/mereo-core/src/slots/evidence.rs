@@ -1,5 +1,6 @@
 //! The evidence of every row for every slot.
 
+use super::by_column::ByColumn;
 use super::columns::limited;
 use super::{Form, Frame, level_codes, level_of};
 use crate::math::{Matrix, product_nt};
@@ -48,6 +49,8 @@ pub struct SlotWork<T> {
     pub observed: f64,
     /// One row after another, `[R, S']`, for sparse batches.
     pub(super) by_row: Vec<T>,
+    /// The entries of a sparse batch.
+    pub(super) entries: ByColumn<T>,
     /// A product before it is added up.
     pub(super) product: Vec<T>,
 }
@@ -78,6 +81,28 @@ enum Coefficients<T> {
 /// Slots to a stored row of a sparse table: whole cache lines.
 pub(super) fn padded_slots(slots: usize) -> usize {
     slots.next_multiple_of(16)
+}
+
+/// Writes the first `count` columns of `[from_rows, from_columns]` as rows of `out`, each `stride`
+/// long, in blocks that stay in the caches.
+pub(super) fn turn<T: Real>(
+    from: &[T],
+    from_rows: usize,
+    from_columns: usize,
+    out: &mut [T],
+    count: usize,
+    stride: usize,
+) {
+    const BLOCK: usize = 16;
+    for first in (0..from_rows).step_by(BLOCK) {
+        let rows = first..(first + BLOCK).min(from_rows);
+        for column in 0..count {
+            let out = &mut out[column * stride + rows.start..column * stride + rows.end];
+            for (out, row) in out.iter_mut().zip(rows.clone()) {
+                *out = from[row * from_columns + column];
+            }
+        }
+    }
 }
 
 /// A vector whose first used element stands at the start of a cache line.
@@ -226,33 +251,25 @@ impl<T: Real> Evidence<T> {
                 let features = Matrix::new(&work.features, batch.rows, used);
                 product_nt(&mut work.slots, natural, features, true);
             }
-            (
-                Coefficients::Levels { codes, levels, table },
-                Block::Sparse { starts, indices, values, .. },
-            ) => {
+            (Coefficients::Levels { codes, levels, table }, Block::Sparse { .. }) => {
                 let stride = padded_slots(self.slots);
                 let table = table.as_slice();
-                self.by_row(batch, starts, &self.prior, work, |at, sums| {
-                    let level = level_of(codes, values[at]);
-                    let entry = (indices[at] as usize * levels + level) * stride;
+                self.by_row(batch, &self.prior, work, |column, value, sums| {
+                    let entry = (column * levels + level_of(codes, value)) * stride;
                     for (sum, &e) in sums.iter_mut().zip(&table[entry..entry + stride]) {
                         *sum += e;
                     }
                 });
             }
-            (
-                Coefficients::Entries { absent, table },
-                Block::Sparse { starts, indices, values, .. },
-            ) => {
+            (Coefficients::Entries { absent, table }, Block::Sparse { .. }) => {
                 let stride = padded_slots(self.slots);
                 let table = table.as_slice();
                 let (start, one) = match absent {
                     Absent::Unobserved => (&self.prior, T::ONE),
                     Absent::Zero => (&self.base, T::ZERO),
                 };
-                self.by_row(batch, starts, start, work, |at, sums| {
-                    let column = indices[at] as usize;
-                    let x = self.frame.cell(column, values[at]);
+                self.by_row(batch, start, work, |column, value, sums| {
+                    let x = self.frame.cell(column, value);
                     let entry = &table[column * 3 * stride..(column + 1) * 3 * stride];
                     let (square, rest) = entry.split_at(stride);
                     let (linear, constant) = rest.split_at(stride);
@@ -267,40 +284,34 @@ impl<T: Real> Evidence<T> {
         }
     }
 
-    /// Adds up a sparse batch row by row, then turns it slot by slot.
+    /// Adds up a sparse batch by rows, each beginning at `start`, then turns it slot by slot.
+    #[inline(always)]
     fn by_row(
         &self,
         batch: &Batch<'_, T>,
-        starts: &[usize],
         start: &[T],
         work: &mut SlotWork<T>,
-        add: impl Fn(usize, &mut [T]),
+        add: impl Fn(usize, T, &mut [T]),
     ) {
-        let stride = padded_slots(self.slots);
-        let zeros = self.is_zero();
-        work.by_row.resize(batch.rows * stride, T::ZERO);
-        work.observed = 0.0;
-        pulp::Arch::new().dispatch(
-            #[inline(always)]
-            || {
-                for row in 0..batch.rows {
-                    let sums = &mut work.by_row[row * stride..(row + 1) * stride];
-                    sums[..self.slots].copy_from_slice(start);
-                    sums[self.slots..].fill(T::ZERO);
-                    let range = starts[row] - starts[0]..starts[row + 1] - starts[0];
-                    let cells = if zeros { self.columns } else { range.len() };
-                    work.observed += batch.weight(row) * cells as f64;
-                    for at in range {
-                        add(at, sums);
-                    }
-                }
-            },
-        );
-        for row in 0..batch.rows {
-            for s in 0..self.slots {
-                work.slots[s * batch.rows + row] = work.by_row[row * stride + s];
-            }
+        let (stride, rows) = (padded_slots(self.slots), batch.rows);
+        work.entries.sort(batch);
+        work.by_row.clear();
+        work.by_row.resize(rows * stride, T::ZERO);
+        for sums in work.by_row.chunks_exact_mut(stride) {
+            sums[..self.slots].copy_from_slice(start);
         }
+        let by_row = &mut work.by_row[..];
+        work.entries.for_each(
+            #[inline(always)]
+            |column, row, value| add(column, value, &mut by_row[row * stride..(row + 1) * stride]),
+        );
+        work.observed = (0..rows)
+            .map(|row| {
+                let cells = if self.is_zero() { self.columns } else { batch.stored(row) };
+                batch.weight(row) * cells as f64
+            })
+            .sum();
+        turn(&work.by_row, rows, stride, &mut work.slots, self.slots, rows);
     }
 
     fn is_zero(&self) -> bool {

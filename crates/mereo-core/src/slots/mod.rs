@@ -17,6 +17,7 @@
 //! Responsibilities stand slot after slot (`[S, R]`), so that everything done to them is a plain
 //! loop over rows that the compiler can vectorise. Sparse batches visit stored entries only.
 
+mod by_column;
 mod clusters;
 mod columns;
 mod densities;

@@ -1,6 +1,6 @@
 //! The moments of the rows that each slot is responsible for.
 
-use super::evidence::{Padded, padded_slots};
+use super::evidence::{Padded, padded_slots, turn};
 use super::{Form, Frame, SlotWork, level_codes, level_of};
 use crate::math::{Matrix, product};
 use crate::{Absent, Batch, Block, Real};
@@ -45,6 +45,32 @@ struct Quick<T> {
 impl<T: Real> Quick<T> {
     fn zeros(length: usize) -> Self {
         Self { rows: 0, waiting: Padded::zeros(length), sums: vec![0.0; length] }
+    }
+
+    /// Adds the entries of a sparse batch, each with its row's responsibilities `[S']`.
+    #[inline(always)]
+    fn add(
+        &mut self,
+        work: &mut SlotWork<T>,
+        slots: usize,
+        rows: usize,
+        add: impl Fn(&mut [T], usize, T, &[T]),
+    ) {
+        let stride = padded_slots(slots);
+        work.by_row.clear();
+        work.by_row.resize(rows * stride, T::ZERO);
+        turn(&work.slots, slots, rows, &mut work.by_row, rows, stride);
+        let (table, by_row) = (self.waiting.as_mut_slice(), &work.by_row[..]);
+        work.entries.for_each(
+            #[inline(always)]
+            |column, row, value| {
+                add(table, column, value, &by_row[row * stride..(row + 1) * stride])
+            },
+        );
+        self.rows += rows;
+        if self.rows >= QUICK_ROWS {
+            self.flush();
+        }
     }
 
     fn flush(&mut self) {
@@ -164,32 +190,20 @@ impl<T: Real> SlotStatistics<T> {
                     },
                 );
             }
-            (
-                Sums::Levels { codes, levels, quick },
-                Block::Sparse { starts, indices, values, .. },
-            ) => {
+            (Sums::Levels { codes, levels, quick }, Block::Sparse { .. }) => {
                 let stride = padded_slots(self.slots);
-                turn(&work.slots, rows, self.slots, &mut work.by_row);
-                let table = quick.waiting.as_mut_slice();
-                scatter(starts, rows, &work.by_row, stride, |at, row| {
-                    let level = level_of(codes, values[at]);
-                    let entry = (indices[at] as usize * levels.len() + level) * stride;
+                let count = levels.len();
+                quick.add(work, self.slots, rows, |table, column, value, row| {
+                    let entry = (column * count + level_of(codes, value)) * stride;
                     for (sum, &m) in table[entry..entry + stride].iter_mut().zip(row) {
                         *sum += m;
                     }
                 });
-                quick.rows += rows;
-                if quick.rows >= QUICK_ROWS {
-                    quick.flush();
-                }
             }
-            (Sums::Entries { quick, .. }, Block::Sparse { starts, indices, values, .. }) => {
+            (Sums::Entries { quick, .. }, Block::Sparse { .. }) => {
                 let stride = padded_slots(self.slots);
-                turn(&work.slots, rows, self.slots, &mut work.by_row);
-                let table = quick.waiting.as_mut_slice();
-                scatter(starts, rows, &work.by_row, stride, |at, row| {
-                    let column = indices[at] as usize;
-                    let x = frame.cell(column, values[at]);
+                quick.add(work, self.slots, rows, |table, column, value, row| {
+                    let x = frame.cell(column, value);
                     let entry = &mut table[column * 3 * stride..(column + 1) * 3 * stride];
                     let (square, rest) = entry.split_at_mut(stride);
                     let (linear, count) = rest.split_at_mut(stride);
@@ -199,10 +213,6 @@ impl<T: Real> SlotStatistics<T> {
                         *a += m * x * x;
                     }
                 });
-                quick.rows += rows;
-                if quick.rows >= QUICK_ROWS {
-                    quick.flush();
-                }
             }
             _ => unreachable!("statistics are made for the form of the data that they sum"),
         }
@@ -314,38 +324,4 @@ fn sum_wide<T: Real>(values: &[T]) -> f64 {
         }
     }
     sums.iter().sum::<f64>() + rest.iter().map(|v| v.wide()).sum::<f64>()
-}
-
-/// `[S, R]` to `[R, S']`, padding with zeros.
-fn turn<T: Real>(slots: &[T], rows: usize, count: usize, out: &mut Vec<T>) {
-    let stride = padded_slots(count);
-    out.resize(rows * stride, T::ZERO);
-    for row in 0..rows {
-        let out = &mut out[row * stride..(row + 1) * stride];
-        for (s, o) in out.iter_mut().enumerate() {
-            *o = if s < count { slots[s * rows + row] } else { T::ZERO };
-        }
-    }
-}
-
-/// Visits the stored entries of each row together with the row's responsibilities.
-#[inline(always)]
-fn scatter<T: Real>(
-    starts: &[usize],
-    rows: usize,
-    by_row: &[T],
-    stride: usize,
-    mut visit: impl FnMut(usize, &[T]),
-) {
-    pulp::Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            for row in 0..rows {
-                let responsible = &by_row[row * stride..(row + 1) * stride];
-                for at in starts[row] - starts[0]..starts[row + 1] - starts[0] {
-                    visit(at, responsible);
-                }
-            }
-        },
-    );
 }

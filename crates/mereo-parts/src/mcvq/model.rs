@@ -5,8 +5,8 @@ use std::path::Path;
 use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, product_tn};
 use mereo_core::slots::{Evidence, Form, Frame, SlotParams, SlotWork, responsibilities};
 use mereo_core::{
-    Batch, Encode, Explain, Manifest, ModelFile, Parts, PartsView, Random, Real,
-    Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
+    Batch, Encode, Explain, Manifest, ModelFile, Parts, PartsView, Random, Real, Reconstruct,
+    Result, Sample, Score, ScoreKind, Tensor, draw,
 };
 use rand_distr::{Distribution, StandardNormal};
 
