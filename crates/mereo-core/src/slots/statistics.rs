@@ -64,7 +64,7 @@ impl<T: Real> Quick<T> {
         work.entries.for_each(
             #[inline(always)]
             |column, row, value| {
-                add(table, column, value, &by_row[row * stride..(row + 1) * stride])
+                add(table, column, value, &by_row[row * stride..(row + 1) * stride]);
             },
         );
         self.rows += rows;
