@@ -5,7 +5,9 @@ mod data;
 mod products;
 
 use mereo_core::{Context, Observer, Plan, Real, Record, Result, Source, Training};
+use mereo_mixture::{GmmParams, gaussian};
 use mereo_parts::{McvqParams, mcvq};
+use mereo_quantize::{VqParams, vq};
 
 /// Keeps the shortest time between two passes.
 #[derive(Default)]
@@ -71,6 +73,15 @@ fn main() -> Result<()> {
     dense::<f32>(20_000, 361, true)?;
     dense::<f64>(20_000, 361, false)?;
     dense::<f64>(20_000, 361, true)?;
+    let table = data::dense::<f32>(20_000, 361, false)?;
+    let mixture = time_pass(&table, 2, |source, plan, context, observer| {
+        gaussian::fit(&GmmParams::new(60), source, plan, context, observer)
+    })?;
+    println!("diagonal mixture of 60, f32 20000 x 361: {mixture:.1} ms a pass on two threads");
+    let means = time_pass(&table, 2, |source, plan, context, observer| {
+        vq::fit(&VqParams::new(72), source, plan, context, observer)
+    })?;
+    println!("k-means of 72, f32 20000 x 361: {means:.1} ms a pass on two threads");
     let ratings = data::ratings(70_000, 10_000, 10_000_000)?;
     let fit =
         |source: &dyn Source<f32>, plan: &Plan, context: &Context, observer: &mut dyn Observer| {

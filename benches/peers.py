@@ -1,0 +1,50 @@
+"""Peers on the sizes that `mereo-benches` times, in the same run of `cargo xtask bench`.
+
+Prints the median time of one pass of scikit-learn's diagonal Gaussian mixture and k-means on two
+threads; compare with the lines that mereo-benches prints.
+"""
+
+import statistics
+import time
+import warnings
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.mixture import GaussianMixture
+
+ROWS, COLUMNS = 20_000, 361
+
+
+def seconds_a_pass(fit, few=3, many=13, times=3):
+    """The difference between a long and a short run, which leaves the start out."""
+
+    def once(passes):
+        began = time.perf_counter()
+        fit(passes)
+        return time.perf_counter() - began
+
+    return statistics.median((once(many) - once(few)) / (many - few) for _ in range(times))
+
+
+def main():
+    warnings.filterwarnings("ignore")
+    random = np.random.default_rng(1)
+    looks = random.uniform(-1, 1, (12, COLUMNS))
+    shown = random.integers(0, 12, (ROWS, 6))
+    groups = np.arange(COLUMNS) * 6 // COLUMNS
+    x = looks[shown[:, groups], np.arange(COLUMNS)]
+    x = (x + random.uniform(-0.3, 0.3, x.shape)).astype(np.float32)
+
+    def mixture(passes):
+        GaussianMixture(60, covariance_type="diag", tol=0, max_iter=passes, init_params="random_from_data",
+                        random_state=0).fit(x)
+
+    def means(passes):
+        KMeans(72, init="random", n_init=1, tol=0, max_iter=passes, algorithm="lloyd", random_state=0).fit(x)
+
+    print(f"scikit-learn diagonal mixture of 60: {1e3 * seconds_a_pass(mixture):.1f} ms a pass")
+    print(f"scikit-learn k-means of 72: {1e3 * seconds_a_pass(means):.1f} ms a pass")
+
+
+if __name__ == "__main__":
+    main()

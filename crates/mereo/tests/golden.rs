@@ -1,0 +1,36 @@
+//! Files of every version of the format stay readable and mean the same. The golden files were
+//! written by the program; `scores.json` holds what it said of `rows.csv` then.
+
+use std::path::{Path, PathBuf};
+
+use mereo::AnyModel;
+use mereo::core::{AnyTable, Context, score};
+use mereo::data::{ReadOptions, read};
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+#[test]
+fn files_of_format_1_load_and_score_as_they_did() {
+    let AnyTable::F64(rows) = read(&golden("rows.csv"), &ReadOptions::default()).unwrap() else {
+        panic!("text is read in double precision");
+    };
+    let text = std::fs::read_to_string(golden("scores.json")).unwrap();
+    let expected: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for kind in ["mcvq", "vq", "gmm"] {
+        let path = golden(&format!("{kind}-1.safetensors"));
+        let (model, manifest) = AnyModel::open(&path).unwrap();
+        assert_eq!((model.kind(), manifest.format), (kind, 1));
+        assert_eq!(manifest.columns.as_deref().unwrap(), ["left", "right", "up", "down"]);
+        let training = manifest.training.unwrap();
+        assert_eq!(training.rows, 60);
+        let scores = score(model.scorer::<f64>().unwrap(), &rows, &Context::new(0)).unwrap();
+        let then: Vec<f64> =
+            expected[kind]["rows"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+        assert_eq!(scores.rows.len(), then.len());
+        for (row, (now, then)) in scores.rows.iter().zip(then).enumerate() {
+            assert!((now - then).abs() < 1e-9 * (1.0 + then.abs()), "{kind}, row {row}: {now} {then}");
+        }
+    }
+}
