@@ -315,7 +315,7 @@ fn counts_stay_sparse_and_what_would_fill_them_is_refused() {
 #[test]
 fn sparse_streams_have_the_same_batches_wherever_a_lane_starts() {
     for (world, name) in [(World::Ratings, "remove-row-means"), (World::Documents, "log")] {
-        let table = world.make(None, 0).unwrap().table;
+        let table = world.make(Some(5000), 0).unwrap().table;
         let steps = learn(&[name], &table);
         let applied = steps.apply(table.clone()).unwrap();
         let source = steps.source(Box::new(table)).unwrap();
