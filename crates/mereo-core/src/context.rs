@@ -109,8 +109,8 @@ impl Context {
         &self.stop
     }
 
-    /// The random numbers for one purpose, told by up to three numbers (a restart, a pass, a
-    /// batch, say) and a name.
+    /// The random numbers for one purpose, told by a name and two numbers (a restart and a
+    /// part, say).
     pub fn random(&self, purpose: &str, numbers: [u64; 2]) -> Random {
         let mut name = 0u64;
         for byte in purpose.bytes() {

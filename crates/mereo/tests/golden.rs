@@ -26,11 +26,18 @@ fn files_of_format_1_load_and_score_as_they_did() {
         let training = manifest.training.unwrap();
         assert_eq!(training.rows, 60);
         let scores = score(model.scorer::<f64>().unwrap(), &rows, &Context::new(0)).unwrap();
-        let then: Vec<f64> =
-            expected[kind]["rows"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+        let then: Vec<f64> = expected[kind]["rows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|v| v.as_f64().unwrap())
+            .collect();
         assert_eq!(scores.rows.len(), then.len());
         for (row, (now, then)) in scores.rows.iter().zip(then).enumerate() {
-            assert!((now - then).abs() < 1e-9 * (1.0 + then.abs()), "{kind}, row {row}: {now} {then}");
+            assert!(
+                (now - then).abs() < 1e-9 * (1.0 + then.abs()),
+                "{kind}, row {row}: {now} {then}"
+            );
         }
     }
 }
