@@ -46,8 +46,8 @@ enum Model {
 /// Parts with states: multiple cause vector quantisation
 ///
 /// Columns are shared out among K parts, and each part shows one of its J states in every row.
-/// Starts alternate between one seeded by which columns vary together and one scouted by many
-/// short random tries; the best bound wins.
+/// Starts take turns: one seeded by which columns vary together, one scouted by many short random
+/// tries, one from what those tries agree on; the best bound wins.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
