@@ -1,5 +1,6 @@
 //! How long a pass takes, as ratios from one run: to the bare matrix products that it cannot do
-//! without, and from one thread to two. `cargo xtask bench` runs it.
+//! without, and from one thread to two. `cargo xtask bench` runs it; words as arguments choose
+//! among the benchmarks by name.
 
 mod data;
 mod products;
@@ -68,28 +69,46 @@ fn dense<T: Real>(rows: usize, columns: usize, missing: bool) -> Result<()> {
     Ok(())
 }
 
+/// Whether a benchmark was asked for: all are, unless words of their names are given.
+fn asked(name: &str) -> bool {
+    let mut words = std::env::args().skip(1).peekable();
+    words.peek().is_none() || words.any(|word| name.contains(&word))
+}
+
 fn main() -> Result<()> {
-    dense::<f32>(20_000, 361, false)?;
-    dense::<f32>(20_000, 361, true)?;
-    dense::<f64>(20_000, 361, false)?;
-    dense::<f64>(20_000, 361, true)?;
+    if asked("dense") {
+        dense::<f32>(20_000, 361, false)?;
+        dense::<f64>(20_000, 361, false)?;
+    }
+    if asked("masked") {
+        dense::<f32>(20_000, 361, true)?;
+        dense::<f64>(20_000, 361, true)?;
+    }
     let table = data::dense::<f32>(20_000, 361, false)?;
-    let mixture = time_pass(&table, 2, |source, plan, context, observer| {
-        gaussian::fit(&GmmParams::new(60), source, plan, context, observer)
-    })?;
-    println!("diagonal mixture of 60, f32 20000 x 361: {mixture:.1} ms a pass on two threads");
-    let means = time_pass(&table, 2, |source, plan, context, observer| {
-        vq::fit(&VqParams::new(72), source, plan, context, observer)
-    })?;
-    println!("k-means of 72, f32 20000 x 361: {means:.1} ms a pass on two threads");
-    let ratings = data::ratings(70_000, 10_000, 10_000_000)?;
-    let fit =
-        |source: &dyn Source<f32>, plan: &Plan, context: &Context, observer: &mut dyn Observer| {
+    if asked("mixture") {
+        let mixture = time_pass(&table, 2, |source, plan, context, observer| {
+            gaussian::fit(&GmmParams::new(60), source, plan, context, observer)
+        })?;
+        println!("diagonal mixture of 60, f32 20000 x 361: {mixture:.1} ms a pass on two threads");
+    }
+    if asked("k-means") {
+        let means = time_pass(&table, 2, |source, plan, context, observer| {
+            vq::fit(&VqParams::new(72), source, plan, context, observer)
+        })?;
+        println!("k-means of 72, f32 20000 x 361: {means:.1} ms a pass on two threads");
+    }
+    if asked("ratings") {
+        let ratings = data::ratings(70_000, 10_000, 10_000_000)?;
+        let fit = |source: &dyn Source<f32>,
+                   plan: &Plan,
+                   context: &Context,
+                   observer: &mut dyn Observer| {
             mcvq::fit(&McvqParams::new(6, 10), source, plan, context, observer)
         };
-    println!(
-        "mcvq ratings 70,000 x 10,000, 6 x 10: {:.0} ms a pass on two threads",
-        time_pass(&ratings, 2, fit)?
-    );
+        println!(
+            "mcvq ratings 70,000 x 10,000, 6 x 10: {:.0} ms a pass on two threads",
+            time_pass(&ratings, 2, fit)?
+        );
+    }
     Ok(())
 }

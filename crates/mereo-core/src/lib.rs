@@ -11,6 +11,7 @@ mod error;
 mod files;
 mod learn;
 mod model;
+mod parallel;
 mod real;
 mod rows;
 mod source;
@@ -27,6 +28,7 @@ pub use model::{
     Encode, Explain, Manifest, ModelFile, Parts, PartsView, Reconstruct, Sample, Score, ScoreKind,
     Scores, Tensor, encode, reconstruct, responsible_parts, sample, score,
 };
+pub use parallel::in_parallel;
 pub use real::Real;
 pub use rows::sample_rows;
 pub use source::{Batch, Block, Lane, Source, batch_rows};

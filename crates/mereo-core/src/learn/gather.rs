@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::{Batch, Context, Error, Real, Result, Source};
+use crate::{Batch, Context, Error, Real, Result, Source, in_parallel};
 
 /// What rows tell a learner, added up. Adding must not depend on how rows were cut into
 /// batches, beyond rounding.
@@ -15,7 +15,7 @@ pub trait Statistics: Send + Sync {
     /// Back to nothing, keeping the memory.
     fn reset(&mut self);
 
-    /// Called once after the last batch of a lane, for statistics that keep quick partial sums.
+    /// Called once on the sum over all rows, for statistics that keep quick partial sums.
     fn finish(&mut self) {}
 
     /// About how much memory this takes: large statistics are kept in fewer copies.
@@ -69,7 +69,6 @@ impl<S: Statistics, W: Send> Lanes<S, W> {
                 }
                 look(&batch, workspace, statistics);
             }
-            statistics.finish();
             Ok(())
         };
         if context.is_parallel() {
@@ -82,14 +81,20 @@ impl<S: Statistics, W: Send> Lanes<S, W> {
             context.install(|| self.lanes.iter_mut().try_for_each(walk))?;
         }
         // Pairwise, in order: lane 0 takes 1, 2 takes 3, ...; then 0 takes 2, ...
-        let mut step = 1;
-        while step < self.lanes.len() {
-            for left in (0..self.lanes.len() - step).step_by(2 * step) {
-                let (head, tail) = self.lanes.split_at_mut(left + step);
-                head[left].1.merge(&tail[0].1);
+        context.install(|| {
+            let mut step = 1;
+            while step < self.lanes.len() {
+                in_parallel(self.lanes.chunks_mut(2 * step), |pair| {
+                    if let Some((left, right)) = pair.split_at_mut_checked(step)
+                        && let (Some(left), Some(right)) = (left.first_mut(), right.first())
+                    {
+                        left.1.merge(&right.1);
+                    }
+                });
+                step *= 2;
             }
-            step *= 2;
-        }
+            self.lanes[0].1.finish();
+        });
         Ok(&mut self.lanes[0].1)
     }
 }

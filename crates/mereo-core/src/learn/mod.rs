@@ -44,7 +44,7 @@ pub trait Learner<T: Real>: Sync {
     /// What is being learned, and whatever else one pass hands the next.
     type State: Clone + Send + Sync + Serialize + DeserializeOwned;
     /// What looking needs, derived from the state once a pass.
-    type Prepared: Sync;
+    type Prepared: Send + Sync;
     /// What rows tell.
     type Statistics: Statistics;
     /// Memory for looking at one batch, kept between batches so that looking allocates nothing.
@@ -184,7 +184,7 @@ pub fn learn<T: Real, L: Learner<T>>(
         };
         loop {
             let pass = Pass { restart, pass: told.bounds.len() };
-            let prepared = learner.prepare(&state, pass);
+            let prepared = context.install(|| learner.prepare(&state, pass));
             let look = |batch: &Batch<'_, T>,
                         workspace: &mut L::Workspace,
                         statistics: &mut L::Statistics| {
@@ -211,7 +211,7 @@ pub fn learn<T: Real, L: Learner<T>>(
                 None
             };
             let notes = match ended {
-                None => learner.relearn(&mut state, statistics, pass),
+                None => context.install(|| learner.relearn(&mut state, statistics, pass)),
                 Some(_) => Vec::new(),
             };
             observer.passed(&Record {

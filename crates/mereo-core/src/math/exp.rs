@@ -5,6 +5,8 @@
 //! are less than half a unit in the last place. The loops are plain so that the compiler can
 //! vectorise them; [`pulp`] runs them with the widest instructions the machine has.
 
+use super::widest;
+
 /// Replaces every value by its exponential: 0 below the smallest normal number, the largest
 /// finite number above it.
 ///
@@ -37,10 +39,10 @@ macro_rules! vector_exp {
         }
 
         pub(crate) fn $name(values: &mut [$t]) {
-            pulp::Arch::new().dispatch(
+            widest(
                 #[inline(always)]
                 || {
-                    for v in values {
+                    for v in &mut *values {
                         *v = $one(*v);
                     }
                 },

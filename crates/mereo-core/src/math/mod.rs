@@ -11,6 +11,33 @@ use faer::{Accum, MatMut, MatRef, Par};
 /// `½ log 2π`: what every observed Gaussian cell costs, whatever its value.
 pub const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
+/// Runs a loop with the widest instructions the machine has; the closure must be marked
+/// `#[inline(always)]`, and so must whatever it calls.
+///
+/// ```
+/// let mut values = [1.0f32; 100];
+/// mereo_core::math::widest(
+///     #[inline(always)]
+///     || values.iter_mut().for_each(|v| *v += 1.0),
+/// );
+/// assert_eq!(values, [2.0; 100]);
+/// ```
+#[inline(always)]
+pub fn widest<R>(work: impl FnMut() -> R) -> R {
+    // Called as `FnMut`: through `FnOnce` the compiler puts a function between that is not
+    // inlined, and the loop falls back to the narrowest instructions.
+    struct Work<F>(F);
+    impl<R, F: FnMut() -> R> pulp::WithSimd for Work<F> {
+        type Output = R;
+
+        #[inline(always)]
+        fn with_simd<S: pulp::Simd>(mut self, _: S) -> R {
+            (self.0)()
+        }
+    }
+    pulp::Arch::new().dispatch(Work(work))
+}
+
 /// A matrix lent out in row-major order, perhaps the first columns of a wider one.
 #[derive(Clone, Copy)]
 pub struct Matrix<'a, T> {
@@ -49,6 +76,25 @@ impl<'a, T: Real> Matrix<'a, T> {
 /// ```
 pub fn product<T: Real>(out: &mut [T], left: Matrix<'_, T>, right: Matrix<'_, T>, add: bool) {
     multiply(out, left.view(), right.view(), add);
+}
+
+/// Adds `left · right` to the first columns of `out`, whose rows are `stride` long.
+///
+/// ```
+/// use mereo_core::math::{Matrix, add_product};
+/// let mut out = [1.0f64, 5.0, 1.0, 5.0];
+/// add_product(&mut out, 2, Matrix::new(&[1.0, 2.0], 2, 1), Matrix::new(&[3.0], 1, 1));
+/// assert_eq!(out, [4.0, 5.0, 7.0, 5.0]);
+/// ```
+pub fn add_product<T: Real>(
+    out: &mut [T],
+    stride: usize,
+    left: Matrix<'_, T>,
+    right: Matrix<'_, T>,
+) {
+    let out = MatMut::from_row_major_slice_mut(&mut out[..left.rows * stride], left.rows, stride);
+    let out = out.get_mut(.., ..right.columns);
+    matmul(out, Accum::Add, left.view(), right.view(), T::ONE, Par::Seq);
 }
 
 /// As [`product`] with the right matrix transposed: `left · rightᵀ`.

@@ -6,6 +6,7 @@
 //! front to back and the jumps stay within the rows of the batch. A counting sort costs far less
 //! than the jumps that it saves.
 
+use crate::math::widest;
 use crate::{Batch, Block, Real};
 
 /// Row and value of each entry, sorted by column; within a column, rows rise.
@@ -46,7 +47,7 @@ impl<T: Real> ByColumn<T> {
     /// instructions the machine has.
     #[inline(always)]
     pub(super) fn for_each(&self, mut visit: impl FnMut(usize, usize, T)) {
-        pulp::Arch::new().dispatch(
+        widest(
             #[inline(always)]
             || {
                 for (column, pair) in self.starts.windows(2).enumerate() {

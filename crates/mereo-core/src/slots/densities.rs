@@ -8,6 +8,7 @@
 //! out however rows are batched, stored or typed.
 
 use crate::math::HALF_LOG_TWO_PI;
+use crate::math::widest;
 use crate::{Batch, Real};
 
 /// The largest square: sums of these over any number of columns stay finite.
@@ -83,10 +84,10 @@ impl Densities {
         let slots =
             self.mean.chunks_exact(self.columns).zip(self.inverse.chunks_exact(self.columns));
         let complete = cells.values.len() == self.columns;
-        pulp::Arch::new().dispatch(
+        widest(
             #[inline(always)]
             || {
-                for (out, (mean, inverse)) in out.iter_mut().zip(slots) {
+                for (out, (mean, inverse)) in out.iter_mut().zip(slots.clone()) {
                     *out = if complete {
                         squares_of_all(&cells.values, mean, inverse)
                     } else {

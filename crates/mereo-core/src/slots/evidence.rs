@@ -3,8 +3,8 @@
 use super::by_column::ByColumn;
 use super::columns::limited;
 use super::{Form, Frame, level_codes, level_of};
-use crate::math::{Matrix, product_nt};
-use crate::{Absent, Batch, Block, Real};
+use crate::math::{Matrix, product_nt, widest};
+use crate::{Absent, Batch, Block, Real, in_parallel};
 
 /// The slots: their gate, means and variances, in the data's units.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +29,7 @@ impl SlotParams<'_> {
         self.parts * self.states
     }
 
-    fn gate(&self, column: usize, slot: usize) -> f64 {
+    pub(super) fn gate(&self, column: usize, slot: usize) -> f64 {
         self.gate.map_or(1.0, |gate| gate[column * self.parts + slot / self.states])
     }
 }
@@ -51,8 +51,6 @@ pub struct SlotWork<T> {
     pub(super) by_row: Vec<T>,
     /// The entries of a sparse batch.
     pub(super) entries: ByColumn<T>,
-    /// A product before it is added up.
-    pub(super) product: Vec<T>,
 }
 
 /// Natural parameters of the slots, ready to be multiplied with batches.
@@ -77,6 +75,9 @@ enum Coefficients<T> {
     /// `[D, L, S']`: the evidence of each level in each column.
     Levels { codes: [u8; super::LEVEL_CODES], levels: usize, table: Padded<T> },
 }
+
+/// Columns of a sparse table that one piece of parallel work makes.
+const TILE: usize = 64;
 
 /// Slots to a stored row of a sparse table: whole cache lines.
 pub(super) fn padded_slots(slots: usize) -> usize {
@@ -158,7 +159,7 @@ impl<T: Real> Evidence<T> {
         params: &SlotParams<'_>,
         frame: &Frame<T>,
         form: &Form,
-        log_variance: impl Fn(usize, f64) -> f64,
+        log_variance: impl Fn(usize, f64) -> f64 + Sync,
     ) -> Self {
         let (slots, columns) = (params.slots(), frame.columns());
         // Of one slot in one column: coefficients of x'², x' and 1.
@@ -175,45 +176,57 @@ impl<T: Real> Evidence<T> {
         let coefficients = match form {
             Form::Dense => {
                 let mut table = vec![T::ZERO; slots * 3 * columns];
-                for s in 0..slots {
-                    let row = &mut table[s * 3 * columns..(s + 1) * 3 * columns];
+                let rows = table.chunks_mut(3 * columns).zip(&mut base).enumerate();
+                in_parallel(rows, |(s, (row, base))| {
                     for d in 0..columns {
                         let [square, linear, constant] = natural(s, d);
                         row[d] = T::of(square);
                         row[columns + d] = T::of(linear);
                         row[2 * columns + d] = T::of(constant);
-                        base[s] += constant;
+                        *base += constant;
                     }
-                }
+                });
                 Coefficients::Dense(table)
             }
             Form::Unobserved { levels } if !levels.is_empty() => {
                 let stride = padded_slots(slots);
                 let mut table = Padded::zeros(columns * levels.len() * stride);
-                for (d, block) in table.as_mut_slice().chunks_mut(levels.len() * stride).enumerate()
-                {
-                    let inward: Vec<f64> =
-                        levels.iter().map(|&l| frame.cell(d, T::of(l)).wide()).collect();
-                    for s in 0..slots {
-                        let [square, linear, constant] = natural(s, d);
-                        for (l, &x) in inward.iter().enumerate() {
-                            block[l * stride + s] = T::of((square * x + linear) * x + constant);
+                let tiles = table.as_mut_slice().chunks_mut(TILE * levels.len() * stride);
+                in_parallel(tiles.enumerate(), |(tile, table)| {
+                    let blocks = table.chunks_mut(levels.len() * stride);
+                    for (d, block) in (tile * TILE..).zip(blocks) {
+                        for s in 0..slots {
+                            let [square, linear, constant] = natural(s, d);
+                            for (l, &level) in levels.iter().enumerate() {
+                                let x = frame.cell(d, T::of(level)).wide();
+                                block[l * stride + s] = T::of((square * x + linear) * x + constant);
+                            }
                         }
                     }
-                }
+                });
                 Coefficients::Levels { codes: level_codes(levels), levels: levels.len(), table }
             }
             Form::Unobserved { .. } | Form::Zero => {
                 let stride = padded_slots(slots);
                 let mut table = Padded::zeros(columns * 3 * stride);
-                for (d, block) in table.as_mut_slice().chunks_mut(3 * stride).enumerate() {
-                    for s in 0..slots {
-                        let [square, linear, constant] = natural(s, d);
-                        block[s] = T::of(square);
-                        block[stride + s] = T::of(linear);
-                        block[2 * stride + s] = T::of(constant);
-                        base[s] += constant;
-                    }
+                let mut bases = vec![0.0; columns.div_ceil(TILE) * slots];
+                let tiles = table.as_mut_slice().chunks_mut(TILE * 3 * stride);
+                in_parallel(
+                    tiles.zip(bases.chunks_mut(slots)).enumerate(),
+                    |(tile, (table, base))| {
+                        for (d, block) in (tile * TILE..).zip(table.chunks_mut(3 * stride)) {
+                            for s in 0..slots {
+                                let [square, linear, constant] = natural(s, d);
+                                block[s] = T::of(square);
+                                block[stride + s] = T::of(linear);
+                                block[2 * stride + s] = T::of(constant);
+                                base[s] += constant;
+                            }
+                        }
+                    },
+                );
+                for tile in bases.chunks(slots) {
+                    base.iter_mut().zip(tile).for_each(|(base, tile)| *base += tile);
                 }
                 let absent = if *form == Form::Zero { Absent::Zero } else { Absent::Unobserved };
                 Coefficients::Entries { absent, table }
@@ -326,7 +339,7 @@ impl<T: Real> Evidence<T> {
         work.features.resize(batch.rows * width, T::ZERO);
         let (centre, inverse) = (&self.frame.centre[..columns], &self.frame.inverse[..columns]);
         let features = &mut work.features[..batch.rows * width];
-        let observed = pulp::Arch::new().dispatch(
+        let observed = widest(
             #[inline(always)]
             || {
                 if complete {

@@ -12,12 +12,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::nearest::{Means, MeansWork, NearestSums};
 use super::{
     ColumnMoments, Evidence, Form, Frame, SlotParams, SlotStatistics, SlotWork, WorstRow, WorstRows,
 };
+use crate::math::widest;
 use crate::{
-    Batch, Context, Dense, Error, Learner, Pass, Random, Real, Result, Source, Start, Statistics,
-    Table, draw, sample_rows,
+    Batch, Block, Context, Dense, Error, Learner, Pass, Random, Real, Result, Source, Start,
+    Statistics, Table, draw, sample_rows,
 };
 
 /// Rows that starts are picked from.
@@ -61,13 +63,20 @@ pub struct LloydState {
 /// What rows tell: moments of the states, distortion, and rows far from every mean.
 #[derive(Debug)]
 pub struct LloydStatistics<T> {
-    slots: SlotStatistics<T>,
+    sums: Sums<T>,
     rows: f64,
     observed: f64,
     /// Minus half the squared distances from the nearest means, all rows and groups together.
     nearest: f64,
     /// Rows of each group that are far from every mean.
     far: WorstRows,
+}
+
+/// Dense rows are added to the sum of their state; sparse ones go through the kernel of all slots.
+#[derive(Debug)]
+enum Sums<T> {
+    Dense(NearestSums<T>),
+    Sparse(SlotStatistics<T>),
 }
 
 impl<T> LloydStatistics<T> {
@@ -79,7 +88,11 @@ impl<T> LloydStatistics<T> {
 
 impl<T: Real> Statistics for LloydStatistics<T> {
     fn merge(&mut self, other: &Self) {
-        self.slots.merge(&other.slots);
+        match (&mut self.sums, &other.sums) {
+            (Sums::Dense(a), Sums::Dense(b)) => a.merge(b),
+            (Sums::Sparse(a), Sums::Sparse(b)) => a.merge(b),
+            _ => unreachable!("lanes of one pass have statistics of one form"),
+        }
         self.rows += other.rows;
         self.observed += other.observed;
         self.nearest += other.nearest;
@@ -87,17 +100,26 @@ impl<T: Real> Statistics for LloydStatistics<T> {
     }
 
     fn reset(&mut self) {
-        self.slots.reset();
+        match &mut self.sums {
+            Sums::Dense(sums) => sums.reset(),
+            Sums::Sparse(slots) => slots.reset(),
+        }
         (self.rows, self.observed, self.nearest) = (0.0, 0.0, 0.0);
         self.far.clear();
     }
 
     fn finish(&mut self) {
-        self.slots.finish();
+        match &mut self.sums {
+            Sums::Dense(sums) => sums.finish(),
+            Sums::Sparse(slots) => slots.finish(),
+        }
     }
 
     fn bytes(&self) -> usize {
-        self.slots.bytes()
+        match &self.sums {
+            Sums::Dense(sums) => sums.bytes(),
+            Sums::Sparse(slots) => slots.bytes(),
+        }
     }
 }
 
@@ -176,6 +198,66 @@ impl<T: Real> Lloyd<T> {
     }
 }
 
+impl<T: Real> Lloyd<T> {
+    /// Adds every row of a dense batch to its nearest state of every group.
+    fn assign_dense(
+        &self,
+        prepared: &Prepared<T>,
+        means: &Means<T>,
+        batch: &Batch<'_, T>,
+        work: &mut MeansWork<T>,
+        statistics: &mut LloydStatistics<T>,
+    ) {
+        let Sums::Dense(sums) = &mut statistics.sums else {
+            unreachable!("statistics are made for the form of the data that they sum")
+        };
+        statistics.nearest -= 0.5 * Means::squares(batch, work);
+        for group in 0..self.groups {
+            means.nearest(group, batch.rows, work);
+            for (row, largest) in work.largest.iter().enumerate() {
+                statistics.nearest += batch.weight(row) * largest.wide();
+            }
+            if prepared.keep_far {
+                means.distances(group, work);
+                statistics.far.offer_batch(group, batch, &work.largest);
+            }
+            sums.add(batch, work);
+        }
+        sums.added(batch.rows);
+        statistics.observed += work.observed;
+    }
+
+    /// As [`Self::assign_dense`], of a sparse batch whose evidence is in `work.slots`.
+    fn assign_sparse(
+        &self,
+        prepared: &Prepared<T>,
+        evidence: &Evidence<T>,
+        batch: &Batch<'_, T>,
+        work: &mut SlotWork<T>,
+        statistics: &mut LloydStatistics<T>,
+    ) {
+        let Sums::Sparse(slots) = &mut statistics.sums else {
+            unreachable!("statistics are made for the form of the data that they sum")
+        };
+        let rows = batch.rows;
+        work.norms.resize(rows, T::ZERO);
+        for group in 0..self.groups {
+            let part =
+                &mut work.slots[group * self.states * rows..(group + 1) * self.states * rows];
+            largest(part, &mut work.norms);
+            for row in 0..rows {
+                statistics.nearest += batch.weight(row) * work.norms[row].wide();
+            }
+            if prepared.keep_far {
+                statistics.far.offer_batch(group, batch, &work.norms);
+            }
+            assign(part, &mut work.norms, batch);
+        }
+        statistics.observed += work.observed;
+        slots.add(batch, evidence.frame(), work);
+    }
+}
+
 /// A table's rows in full.
 fn in_full<T: Real>(table: &Table<T>) -> Result<Dense<f64>> {
     let (rows, columns) = (table.rows(), table.columns());
@@ -194,17 +276,29 @@ fn in_full<T: Real>(table: &Table<T>) -> Result<Dense<f64>> {
     Dense::new(rows, columns, values)
 }
 
-/// The evidence of a [`Lloyd`] learner's means.
+/// A [`Lloyd`] learner's means, ready to be looked with.
 pub struct Prepared<T> {
-    evidence: Evidence<T>,
+    means: Ready<T>,
     keep_far: bool,
+}
+
+enum Ready<T> {
+    Dense(Means<T>),
+    Sparse(Evidence<T>),
+}
+
+/// Memory for looking at one batch.
+#[derive(Debug, Default)]
+pub struct LloydWork<T> {
+    dense: MeansWork<T>,
+    sparse: SlotWork<T>,
 }
 
 impl<T: Real> Learner<T> for Lloyd<T> {
     type State = LloydState;
     type Prepared = Prepared<T>;
     type Statistics = LloydStatistics<T>;
-    type Workspace = SlotWork<T>;
+    type Workspace = LloydWork<T>;
 
     fn describe(&self) -> String {
         format!("lloyd {} {} {:?} {:?}", self.groups, self.states, self.gate, self.unit)
@@ -261,12 +355,20 @@ impl<T: Real> Learner<T> for Lloyd<T> {
             log_prior: &vec![0.0; slots],
         };
         let keep_far = state.reseeds < MOST_RESEEDS && state.usage.iter().any(|&u| u < EMPTY);
-        Prepared { evidence: Evidence::of_distances(&params, &self.frame, &self.form), keep_far }
+        let means = match self.form {
+            Form::Dense => Ready::Dense(Means::new(&params, &self.frame)),
+            _ => Ready::Sparse(Evidence::of_distances(&params, &self.frame, &self.form)),
+        };
+        Prepared { means, keep_far }
     }
 
     fn statistics(&self) -> LloydStatistics<T> {
+        let slots = self.groups * self.states;
         LloydStatistics {
-            slots: SlotStatistics::new(self.groups * self.states, self.columns(), &self.form),
+            sums: match self.form {
+                Form::Dense => Sums::Dense(NearestSums::new(slots, self.columns())),
+                _ => Sums::Sparse(SlotStatistics::new(slots, self.columns(), &self.form)),
+            },
             rows: 0.0,
             observed: 0.0,
             nearest: 0.0,
@@ -274,35 +376,29 @@ impl<T: Real> Learner<T> for Lloyd<T> {
         }
     }
 
-    fn workspace(&self) -> SlotWork<T> {
-        SlotWork::default()
+    fn workspace(&self) -> LloydWork<T> {
+        LloydWork::default()
     }
 
     fn look(
         &self,
         prepared: &Prepared<T>,
         batch: &Batch<'_, T>,
-        work: &mut SlotWork<T>,
+        work: &mut LloydWork<T>,
         statistics: &mut LloydStatistics<T>,
     ) {
-        prepared.evidence.of(batch, work);
-        let rows = batch.rows;
-        work.norms.resize(rows, T::ZERO);
-        for group in 0..self.groups {
-            let part =
-                &mut work.slots[group * self.states * rows..(group + 1) * self.states * rows];
-            largest(part, &mut work.norms);
-            for row in 0..rows {
-                statistics.nearest += batch.weight(row) * work.norms[row].wide();
+        statistics.rows += batch.weights.map_or(batch.rows as f64, |w| w.iter().sum());
+        match (&prepared.means, batch.block) {
+            (Ready::Dense(means), Block::Dense { values, complete }) => {
+                means.look(values, complete, batch, &mut work.dense);
+                self.assign_dense(prepared, means, batch, &mut work.dense, statistics);
             }
-            if prepared.keep_far {
-                statistics.far.offer_batch(group, batch, &work.norms);
+            (Ready::Sparse(evidence), _) => {
+                evidence.of(batch, &mut work.sparse);
+                self.assign_sparse(prepared, evidence, batch, &mut work.sparse, statistics);
             }
-            assign(part, &mut work.norms, batch);
+            _ => unreachable!("means are prepared for the form of the data that they look at"),
         }
-        statistics.observed += work.observed;
-        statistics.rows += batch.weights.map_or(rows as f64, |w| w.iter().sum());
-        statistics.slots.add(batch, prepared.evidence.frame(), work);
     }
 
     fn bound(&self, statistics: &LloydStatistics<T>) -> f64 {
@@ -321,13 +417,22 @@ impl<T: Real> Learner<T> for Lloyd<T> {
         _pass: Pass,
     ) -> Vec<String> {
         let columns = self.columns();
-        let moments = statistics.slots.moments(&self.frame);
-        for (i, mean) in state.mean.iter_mut().enumerate() {
-            if moments.count[i] > EMPTY {
-                *mean = self.frame.outward(i % columns, moments.first[i] / moments.count[i]);
+        match &statistics.sums {
+            Sums::Dense(sums) => {
+                sums.relearn(&self.frame, &mut state.mean);
+                state.usage.copy_from_slice(&sums.total);
+            }
+            Sums::Sparse(slots) => {
+                let moments = slots.moments(&self.frame);
+                for (i, mean) in state.mean.iter_mut().enumerate() {
+                    if moments.count[i] > EMPTY {
+                        *mean =
+                            self.frame.outward(i % columns, moments.first[i] / moments.count[i]);
+                    }
+                }
+                state.usage.copy_from_slice(&slots.total);
             }
         }
-        state.usage.copy_from_slice(&statistics.slots.total);
         state.distortion = statistics.distortion();
         let mut notes = Vec::new();
         for group in 0..self.groups {
@@ -353,7 +458,7 @@ impl<T: Real> Learner<T> for Lloyd<T> {
 /// The largest evidence of each row, `[J, R]` to `[R]`.
 fn largest<T: Real>(part: &[T], out: &mut [T]) {
     let rows = out.len();
-    pulp::Arch::new().dispatch(
+    widest(
         #[inline(always)]
         || {
             out.copy_from_slice(&part[..rows]);
@@ -370,7 +475,7 @@ fn largest<T: Real>(part: &[T], out: &mut [T]) {
 /// `largest` is used up.
 fn assign<T: Real>(part: &mut [T], largest: &mut [T], batch: &Batch<'_, T>) {
     let rows = largest.len();
-    pulp::Arch::new().dispatch(
+    widest(
         #[inline(always)]
         || {
             for slot in part.chunks_exact_mut(rows) {

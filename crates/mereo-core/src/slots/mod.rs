@@ -24,6 +24,7 @@ mod densities;
 mod evidence;
 mod ground;
 mod lloyd;
+mod nearest;
 mod statistics;
 mod worst;
 
@@ -36,6 +37,7 @@ pub use lloyd::{Lloyd, LloydState};
 pub use statistics::{SlotMoments, SlotStatistics};
 pub use worst::{WorstRow, WorstRows};
 
+use crate::math::widest;
 use crate::{Absent, Batch, Block, Context, Real, Result, Source, Statistics, gather};
 
 /// How the cells of a source are stored, as far as the kernel cares.
@@ -158,7 +160,7 @@ pub fn responsibilities<T: Real>(
     weights: Option<&[f64]>,
 ) {
     let weights: Option<Vec<T>> = weights.map(|w| w.iter().map(|&w| T::of(w)).collect());
-    pulp::Arch::new().dispatch(
+    widest(
         #[inline(always)]
         || {
             for (part, norm) in
@@ -179,7 +181,7 @@ pub fn responsibilities<T: Real>(
         },
     );
     crate::math::exp_in_place(evidence);
-    pulp::Arch::new().dispatch(
+    widest(
         #[inline(always)]
         || {
             let mut sum = vec![T::ZERO; rows];

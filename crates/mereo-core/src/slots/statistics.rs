@@ -2,15 +2,23 @@
 
 use super::evidence::{Padded, padded_slots, turn};
 use super::{Form, Frame, SlotWork, level_codes, level_of};
-use crate::math::{Matrix, product};
-use crate::{Absent, Batch, Block, Real};
+use crate::math::{Matrix, add_product};
+use crate::{Absent, Batch, Block, Real, in_parallel};
 
-/// Rows that go into the quick sums of a sparse lane before they are added to the `f64` ones:
-/// few enough that single precision loses nothing that matters.
+/// Rows that go into the quick sums of a lane before they are added to the `f64` ones: few
+/// enough that single precision loses nothing that matters. Sparse rows have few cells.
 const QUICK_ROWS: usize = 16_384;
+/// The same for dense rows.
+const QUICK_DENSE_ROWS: usize = 4_096;
+
+/// Slots whose moments one piece of parallel work takes out: enough to read the sums of a column
+/// in one go.
+const TILE: usize = 32;
+/// Numbers that one piece of parallel work adds.
+const PIECE: usize = 1 << 14;
 
 /// Less responsibility than this is none: dividing by it would be noise.
-const NO_ROWS: f64 = 1e-12;
+pub(super) const NO_ROWS: f64 = 1e-12;
 
 /// Sums over rows, by slot and column, in the units of a [`Frame`].
 #[derive(Debug, Clone)]
@@ -27,8 +35,8 @@ pub struct SlotStatistics<T> {
 #[derive(Debug, Clone)]
 enum Sums<T> {
     /// `[S, 3 D]`: of x², of x, of being observed (in incomplete batches).
-    Dense(Vec<f64>),
-    /// `[D, 3, S']`; quick sums wait in `quick`.
+    Dense(Quick<T>),
+    /// `[D, 3, S']`.
     Entries { absent: Absent, quick: Quick<T> },
     /// `[D, L, S']`: how often each level occurred.
     Levels { codes: [u8; super::LEVEL_CODES], levels: Vec<f64>, quick: Quick<T> },
@@ -36,20 +44,23 @@ enum Sums<T> {
 
 /// Sums in the data's own type, added to `f64` ones from time to time.
 #[derive(Debug, Clone)]
-struct Quick<T> {
+pub(super) struct Quick<T> {
+    /// Rows in `waiting`.
     rows: usize,
     waiting: Padded<T>,
+    /// Whether anything was added to `sums`, which until then hold what another pass left.
+    summed: bool,
     sums: Vec<f64>,
 }
 
 impl<T: Real> Quick<T> {
-    fn zeros(length: usize) -> Self {
-        Self { rows: 0, waiting: Padded::zeros(length), sums: vec![0.0; length] }
+    pub(super) fn zeros(length: usize) -> Self {
+        Self { rows: 0, waiting: Padded::zeros(length), summed: false, sums: Vec::new() }
     }
 
     /// Adds the entries of a sparse batch, each with its row's responsibilities `[S']`.
     #[inline(always)]
-    fn add(
+    fn add_entries(
         &mut self,
         work: &mut SlotWork<T>,
         slots: usize,
@@ -73,22 +84,60 @@ impl<T: Real> Quick<T> {
         }
     }
 
-    fn flush(&mut self) {
-        if self.rows > 0 {
-            for (sum, quick) in self.sums.iter_mut().zip(self.waiting.as_mut_slice()) {
-                *sum += quick.wide();
-                *quick = T::ZERO;
-            }
-            self.rows = 0;
+    /// Counts rows of a dense batch whose sums were added to [`Self::waiting`].
+    pub(super) fn added_dense(&mut self, rows: usize) {
+        self.rows += rows;
+        if self.rows >= QUICK_DENSE_ROWS {
+            self.flush();
         }
     }
 
-    fn reset(&mut self) {
+    /// The quick sums, to be added to.
+    pub(super) fn waiting(&mut self) -> &mut [T] {
+        self.waiting.as_mut_slice()
+    }
+
+    /// All sums, once [flushed](Self::flush).
+    pub(super) fn sums(&self) -> &[f64] {
+        &self.sums
+    }
+
+    /// About how much memory this takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.waiting.as_slice().len() * (8 + size_of::<T>())
+    }
+
+    pub(super) fn flush(&mut self) {
+        if self.rows == 0 && self.summed {
+            return;
+        }
+        self.sums.resize(self.waiting.as_slice().len(), 0.0);
+        let again = self.summed;
+        let pieces = self.sums.chunks_mut(PIECE).zip(self.waiting.as_mut_slice().chunks_mut(PIECE));
+        in_parallel(pieces, |(sums, waiting)| {
+            for (sum, quick) in sums.iter_mut().zip(waiting) {
+                *sum = if again { *sum + quick.wide() } else { quick.wide() };
+                *quick = T::ZERO;
+            }
+        });
+        (self.rows, self.summed) = (0, true);
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.flush();
+        if other.summed {
+            add(&mut self.sums, &other.sums);
+        }
+        if other.rows > 0 {
+            add(&mut self.sums, other.waiting.as_slice());
+        }
+    }
+
+    pub(super) fn reset(&mut self) {
         if self.rows > 0 {
             self.waiting.as_mut_slice().fill(T::ZERO);
         }
-        self.rows = 0;
-        self.sums.fill(0.0);
+        (self.rows, self.summed) = (0, false);
     }
 }
 
@@ -117,18 +166,22 @@ impl SlotMoments {
         variance: &mut [f64],
     ) {
         let columns = frame.columns();
-        for (i, &count) in self.count.iter().enumerate() {
-            let d = i % columns;
-            if count > NO_ROWS {
-                let inner = self.first[i] / count;
-                let scale = frame.scale(d);
-                mean[i] = frame.outward(d, inner);
-                variance[i] =
-                    ((self.second[i] / count - inner * inner) * (scale * scale)).max(floor[d]);
-            } else {
-                variance[i] = variance[i].max(floor[d]);
+        let slots = mean.chunks_mut(columns).zip(variance.chunks_mut(columns));
+        in_parallel(slots.enumerate(), |(s, (mean, variance))| {
+            for d in 0..columns {
+                let i = s * columns + d;
+                let count = self.count[i];
+                if count > NO_ROWS {
+                    let inner = self.first[i] / count;
+                    let scale = frame.scale(d);
+                    mean[d] = frame.outward(d, inner);
+                    variance[d] =
+                        ((self.second[i] / count - inner * inner) * (scale * scale)).max(floor[d]);
+                } else {
+                    variance[d] = variance[d].max(floor[d]);
+                }
             }
-        }
+        });
     }
 }
 
@@ -137,7 +190,7 @@ impl<T: Real> SlotStatistics<T> {
     pub fn new(slots: usize, columns: usize, form: &Form) -> Self {
         let stride = padded_slots(slots);
         let sums = match form {
-            Form::Dense => Sums::Dense(vec![0.0; slots * 3 * columns]),
+            Form::Dense => Sums::Dense(Quick::zeros(slots * 3 * columns)),
             Form::Unobserved { levels } if !levels.is_empty() => Sums::Levels {
                 codes: level_codes(levels),
                 levels: levels.clone(),
@@ -167,33 +220,19 @@ impl<T: Real> SlotStatistics<T> {
             }
         }
         match (&mut self.sums, batch.block) {
-            (Sums::Dense(sums), Block::Dense { .. }) => {
-                let used = work.width * self.columns;
-                work.product.resize(self.slots * used, T::ZERO);
-                product(
-                    &mut work.product,
+            (Sums::Dense(quick), Block::Dense { .. }) => {
+                add_product(
+                    quick.waiting(),
+                    3 * self.columns,
                     Matrix::new(&work.slots, self.slots, rows),
-                    Matrix::new(&work.features, rows, used),
-                    false,
+                    Matrix::new(&work.features, rows, work.width * self.columns),
                 );
-                pulp::Arch::new().dispatch(
-                    #[inline(always)]
-                    || {
-                        for (sum, new) in sums
-                            .chunks_exact_mut(3 * self.columns)
-                            .zip(work.product.chunks_exact(used))
-                        {
-                            for (s, &n) in sum.iter_mut().zip(new) {
-                                *s += n.wide();
-                            }
-                        }
-                    },
-                );
+                quick.added_dense(rows);
             }
             (Sums::Levels { codes, levels, quick }, Block::Sparse { .. }) => {
                 let stride = padded_slots(self.slots);
                 let count = levels.len();
-                quick.add(work, self.slots, rows, |table, column, value, row| {
+                quick.add_entries(work, self.slots, rows, |table, column, value, row| {
                     let entry = (column * count + level_of(codes, value)) * stride;
                     for (sum, &m) in table[entry..entry + stride].iter_mut().zip(row) {
                         *sum += m;
@@ -202,7 +241,7 @@ impl<T: Real> SlotStatistics<T> {
             }
             (Sums::Entries { quick, .. }, Block::Sparse { .. }) => {
                 let stride = padded_slots(self.slots);
-                quick.add(work, self.slots, rows, |table, column, value, row| {
+                quick.add_entries(work, self.slots, rows, |table, column, value, row| {
                     let x = frame.cell(column, value);
                     let entry = &mut table[column * 3 * stride..(column + 1) * 3 * stride];
                     let (square, rest) = entry.split_at_mut(stride);
@@ -223,19 +262,27 @@ impl<T: Real> SlotStatistics<T> {
         add(&mut self.total, &other.total);
         add(&mut self.complete, &other.complete);
         match (&mut self.sums, &other.sums) {
-            (Sums::Dense(a), Sums::Dense(b)) => add(a, b),
-            (Sums::Entries { quick: a, .. }, Sums::Entries { quick: b, .. })
-            | (Sums::Levels { quick: a, .. }, Sums::Levels { quick: b, .. }) => {
-                add(&mut a.sums, &b.sums);
-            }
+            (Sums::Dense(a), Sums::Dense(b))
+            | (Sums::Entries { quick: a, .. }, Sums::Entries { quick: b, .. })
+            | (Sums::Levels { quick: a, .. }, Sums::Levels { quick: b, .. }) => a.merge(b),
             _ => unreachable!("lanes of one pass have statistics of one form"),
         }
     }
 
-    /// Adds quick sums to the `f64` ones: after the last batch of a lane.
+    /// Adds quick sums to the `f64` ones: after the last row.
     pub fn finish(&mut self) {
-        if let Sums::Entries { quick, .. } | Sums::Levels { quick, .. } = &mut self.sums {
-            quick.flush();
+        self.quick_mut().flush();
+    }
+
+    fn quick(&self) -> &Quick<T> {
+        match &self.sums {
+            Sums::Dense(quick) | Sums::Entries { quick, .. } | Sums::Levels { quick, .. } => quick,
+        }
+    }
+
+    fn quick_mut(&mut self) -> &mut Quick<T> {
+        match &mut self.sums {
+            Sums::Dense(quick) | Sums::Entries { quick, .. } | Sums::Levels { quick, .. } => quick,
         }
     }
 
@@ -243,75 +290,85 @@ impl<T: Real> SlotStatistics<T> {
     pub fn reset(&mut self) {
         self.total.fill(0.0);
         self.complete.fill(0.0);
-        match &mut self.sums {
-            Sums::Dense(sums) => sums.fill(0.0),
-            Sums::Entries { quick, .. } | Sums::Levels { quick, .. } => quick.reset(),
-        }
+        self.quick_mut().reset();
     }
 
     /// About how much memory this takes.
     pub fn bytes(&self) -> usize {
-        match &self.sums {
-            Sums::Dense(sums) => sums.len() * 8,
-            Sums::Entries { quick, .. } | Sums::Levels { quick, .. } => {
-                quick.sums.len() * (8 + size_of::<T>())
-            }
-        }
+        self.quick().bytes()
     }
 
-    /// The sums, slot by slot and column by column, as gathered in this frame.
+    /// The sums, slot by slot and column by column, as gathered in this frame and
+    /// [finished](Self::finish).
     pub fn moments(&self, frame: &Frame<T>) -> SlotMoments {
         let (slots, columns) = (self.slots, self.columns);
         let zeros = || vec![0.0; slots * columns];
         let mut moments = SlotMoments { count: zeros(), first: zeros(), second: zeros() };
-        let SlotMoments { count, first, second } = &mut moments;
         let stride = padded_slots(slots);
-        match &self.sums {
-            Sums::Dense(sums) => {
-                for s in 0..slots {
-                    let sum = &sums[s * 3 * columns..(s + 1) * 3 * columns];
-                    let row = s * columns..(s + 1) * columns;
-                    second[row.clone()].copy_from_slice(&sum[..columns]);
-                    first[row.clone()].copy_from_slice(&sum[columns..2 * columns]);
-                    for (c, o) in count[row].iter_mut().zip(&sum[2 * columns..]) {
-                        *c = o + self.complete[s];
+        let sums = self.quick().sums();
+        let tiles = moments
+            .count
+            .chunks_mut(TILE * columns)
+            .zip(moments.first.chunks_mut(TILE * columns))
+            .zip(moments.second.chunks_mut(TILE * columns));
+        in_parallel(tiles.enumerate(), |(tile, ((count, first), second))| {
+            let slots = tile * TILE..(tile * TILE + count.len() / columns);
+            match &self.sums {
+                Sums::Dense(_) => {
+                    for (row, s) in slots.enumerate() {
+                        let sum = &sums[s * 3 * columns..(s + 1) * 3 * columns];
+                        let row = row * columns..(row + 1) * columns;
+                        second[row.clone()].copy_from_slice(&sum[..columns]);
+                        first[row.clone()].copy_from_slice(&sum[columns..2 * columns]);
+                        for (c, o) in count[row].iter_mut().zip(&sum[2 * columns..]) {
+                            *c = o + self.complete[s];
+                        }
                     }
                 }
-            }
-            Sums::Entries { absent, quick } => {
-                for (d, sum) in quick.sums.chunks_exact(3 * stride).enumerate() {
-                    for s in 0..slots {
-                        second[s * columns + d] = sum[s];
-                        first[s * columns + d] = sum[stride + s];
-                        count[s * columns + d] = match absent {
-                            Absent::Unobserved => sum[2 * stride + s],
-                            Absent::Zero => self.total[s],
-                        };
+                Sums::Entries { absent, .. } => {
+                    for (d, sum) in sums.chunks_exact(3 * stride).enumerate() {
+                        for (row, s) in slots.clone().enumerate() {
+                            let i = row * columns + d;
+                            second[i] = sum[s];
+                            first[i] = sum[stride + s];
+                            count[i] = match absent {
+                                Absent::Unobserved => sum[2 * stride + s],
+                                Absent::Zero => self.total[s],
+                            };
+                        }
                     }
                 }
-            }
-            Sums::Levels { levels, quick, .. } => {
-                for (d, sum) in quick.sums.chunks_exact(levels.len() * stride).enumerate() {
-                    for (l, &level) in levels.iter().enumerate() {
-                        let x = frame.cell(d, T::of(level)).wide();
-                        for s in 0..slots {
-                            let n = sum[l * stride + s];
-                            count[s * columns + d] += n;
-                            first[s * columns + d] += n * x;
-                            second[s * columns + d] += n * x * x;
+                Sums::Levels { levels, .. } => {
+                    for (d, sum) in sums.chunks_exact(levels.len() * stride).enumerate() {
+                        let mut sums = [[0.0; TILE]; 3];
+                        for (l, &level) in levels.iter().enumerate() {
+                            let x = frame.cell(d, T::of(level)).wide();
+                            let counts = &sum[l * stride + slots.start..l * stride + slots.end];
+                            for (s, &n) in counts.iter().enumerate() {
+                                sums[0][s] += n;
+                                sums[1][s] += n * x;
+                                sums[2][s] += n * x * x;
+                            }
+                        }
+                        for row in 0..slots.len() {
+                            let i = row * columns + d;
+                            (count[i], first[i], second[i]) =
+                                (sums[0][row], sums[1][row], sums[2][row]);
                         }
                     }
                 }
             }
-        }
+        });
         moments
     }
 }
 
-fn add(sums: &mut [f64], other: &[f64]) {
-    for (a, b) in sums.iter_mut().zip(other) {
-        *a += b;
-    }
+fn add<U: Real>(sums: &mut [f64], other: &[U]) {
+    in_parallel(sums.chunks_mut(PIECE).zip(other.chunks(PIECE)), |(sums, other)| {
+        for (a, b) in sums.iter_mut().zip(other) {
+            *a += b.wide();
+        }
+    });
 }
 
 /// Adds up in `f64`, in eight interleaved sums so that the compiler can vectorise it.

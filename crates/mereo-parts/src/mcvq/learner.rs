@@ -6,7 +6,7 @@ use mereo_core::slots::{
     responsibilities,
 };
 use mereo_core::{
-    Batch, Context, Learner, Pass, Real, Result, Schedule, Source, Start, Statistics,
+    Batch, Context, Learner, Pass, Real, Result, Schedule, Source, Start, Statistics, in_parallel,
 };
 use serde::{Deserialize, Serialize};
 
@@ -108,22 +108,24 @@ impl<T: Real> McvqLearner<'_, T> {
     /// `G_dk = Σ_j Σ_c m ε` at the new means and variances, from moments alone.
     fn expected_errors(&self, state: &State, moments: &SlotMoments) -> Vec<f64> {
         let columns = self.columns();
-        let mut errors = vec![0.0; columns * self.parts];
-        for part in 0..self.parts {
+        let mut by_part = vec![0.0; self.parts * columns];
+        in_parallel(by_part.chunks_mut(columns).enumerate(), |(part, errors)| {
             for slot in part * self.states..(part + 1) * self.states {
-                for d in 0..columns {
+                for (d, error) in errors.iter_mut().enumerate() {
                     let i = slot * columns + d;
                     let scale = self.frame.scale(d);
                     let mean = self.frame.inward(d, state.mean[i]);
                     let squares = moments.second[i] - 2.0 * mean * moments.first[i]
                         + mean * mean * moments.count[i];
-                    errors[d * self.parts + part] += 0.5
+                    *error += 0.5
                         * (moments.count[i] * state.variance[i].ln()
                             + squares.max(0.0) * (scale * scale / state.variance[i]));
                 }
             }
-        }
-        errors
+        });
+        (0..columns * self.parts)
+            .map(|i| by_part[i % self.parts * columns + i / self.parts])
+            .collect()
     }
 
     /// Gives each empty state the look of a row that its part explains badly.

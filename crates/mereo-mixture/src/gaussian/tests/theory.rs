@@ -310,6 +310,7 @@ fn an_empty_component_is_seeded_from_a_row_that_is_explained_badly() {
     let mut lane = data.lane(0..1).unwrap();
     let batch = lane.next_batch().unwrap().unwrap();
     learner.look(&prepared, &batch, &mut work, &mut statistics);
+    statistics.finish();
     let notes = learner.relearn(&mut state, &statistics, at);
     assert_eq!(notes, ["empty component 1 seeded from row 4"]);
     assert_eq!((state.mean[1], state.reseeds), (1.0, 1));
