@@ -12,8 +12,8 @@ use std::error::Error;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float32Array, RecordBatch};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow_array::{ArrayRef, Float32Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
 use mereo_core::{Context, write_file_atomically};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};

@@ -4,14 +4,15 @@ use std::fmt::{Display, LowerExp};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
-use arrow::buffer::{NullBuffer, ScalarBuffer};
-use arrow::compute::cast;
-use arrow::datatypes::{
-    ArrowNativeType, ArrowPrimitiveType, DataType, Float32Type, Float64Type, Schema,
-};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowPrimitiveType, Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_buffer::ArrowNativeType;
+use arrow_buffer::{NullBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Schema};
 use mereo_core::{About, AnyTable, Error, Picture, Place, Real, Result, Source, Table};
 
+use crate::arrow_values::{self, holds_numbers};
 use crate::{AnySource, ReadOptions};
 
 /// The schema's metadata under which mereo keeps the shape of the pictures, as `HxWxC`.
@@ -268,12 +269,12 @@ impl<T: Cell> Part<T> {
             Some(lists) => (lists.values(), lists.nulls().cloned()),
             None => (array, None),
         };
-        let odd = |what: String| Error::found(Place::default(), what, T::NAME);
-        let cells = cast(cells, &T::Arrow::DATA_TYPE).map_err(|e| odd(e.to_string()))?;
-        let cells = cells
-            .as_primitive_opt::<T::Arrow>()
+        let kind = cells.data_type().clone();
+        let cells = arrow_values::numbers::<T>(cells)
             .filter(|cells| cells.len() == array.len() * numbers.width)
-            .ok_or_else(|| odd(format!("{} cells", cells.len())))?;
+            .ok_or_else(|| {
+                Error::found(Place::default(), format!("values of type {kind}"), T::NAME)
+            })?;
         Ok(Self {
             first: numbers.first,
             width: numbers.width,
@@ -395,36 +396,18 @@ pub(crate) fn check_cells<T: Real>(values: &[T], place: impl Fn(usize) -> Place)
 
 /// The column of classes as texts; nothing where a row has none.
 pub(crate) fn texts(array: &ArrayRef) -> Result<StringArray> {
-    use DataType::{
-        Boolean, Dictionary, Float16, Float32, Float64, LargeUtf8, Null, Utf8, Utf8View,
-    };
-    let odd = |what: String| Error::found(Place::default(), what, "a column of class names");
-    match array.data_type() {
-        Float16 | Float32 | Float64 => {
-            // Whole numbers with a gap are written as floats by pandas: 3.0 is class `3`.
-            let cells = cast(array, &Float64).map_err(|e| odd(e.to_string()))?;
-            let cells = cells.as_primitive_opt::<Float64Type>().ok_or_else(|| odd("?".into()))?;
-            Ok(cells.iter().map(|v| v.filter(|v| !v.is_nan()).map(|v| v.to_string())).collect())
-        }
-        kind if kind.is_integer()
-            || matches!(kind, Utf8 | LargeUtf8 | Utf8View | Boolean | Null | Dictionary(..)) =>
-        {
-            let cells = cast(array, &Utf8).map_err(|e| odd(e.to_string()))?;
-            cells.as_string_opt::<i32>().cloned().ok_or_else(|| odd(kind.to_string()))
-        }
-        other => Err(odd(format!("values of type {other}"))),
-    }
+    arrow_values::texts(array).ok_or_else(|| {
+        let found = format!("values of type {}", array.data_type());
+        Error::found(Place::default(), found, "a column of class names")
+    })
 }
 
 fn weights(array: &ArrayRef, name: &str, first_row: usize) -> Result<Vec<f64>> {
     let odd = |what: String| {
         Error::found(Place::default().column(name), what, "a number that is each row's weight")
     };
-    if holds_numbers(array.data_type()).is_none() {
-        return Err(odd(format!("values of type {}", array.data_type())));
-    }
-    let cells = cast(array, &DataType::Float64).map_err(|e| odd(e.to_string()))?;
-    let cells = cells.as_primitive_opt::<Float64Type>().ok_or_else(|| odd("?".into()))?;
+    let cells = arrow_values::numbers::<f64>(array)
+        .ok_or_else(|| odd(format!("values of type {}", array.data_type())))?;
     let weight = |(row, weight): (usize, Option<f64>)| {
         weight.filter(|w| w.is_finite() && *w >= 0.0).ok_or_else(|| {
             let found = weight.map_or("no weight".to_owned(), |w| format!("weight {w}"));
@@ -433,17 +416,6 @@ fn weights(array: &ArrayRef, name: &str, first_row: usize) -> Result<Vec<f64>> {
         })
     };
     cells.iter().enumerate().map(weight).collect()
-}
-
-/// Whether a column of this type holds numbers, and if so whether `f32` holds them exactly.
-fn holds_numbers(kind: &DataType) -> Option<bool> {
-    use DataType::{Boolean, Dictionary, Float16, Float32, Int8, Int16, Null, UInt8, UInt16};
-    match kind {
-        Float16 | Float32 | Int8 | Int16 | UInt8 | UInt16 | Boolean | Null => Some(true),
-        Dictionary(_, value) => holds_numbers(value),
-        kind if kind.is_numeric() => Some(false),
-        _ => None,
-    }
 }
 
 fn not_numbers(name: &str, kind: &DataType) -> Error {

@@ -3,6 +3,7 @@
 //! that can be undone, and toy worlds whose truth is known. It knows no model.
 
 mod arrow_columns;
+mod arrow_values;
 mod kind;
 mod read;
 pub mod steps;

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::types::{Float32Type, Int32Type};
+use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Float32Array, Float64Array,
     Int16Array, Int64Array, RecordBatch, StringArray,
 };
-use arrow::datatypes::{Float32Type, Int32Type};
 use mereo_core::{
     Absent, AnyTable, Batch, Block, Cells, Dense, Labels, Picture, Real, Source, Sparse, Table,
 };

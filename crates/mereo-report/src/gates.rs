@@ -31,6 +31,8 @@ impl Gates {
         for d in 0..parts.columns {
             let gate = parts.gate_of(d);
             let entropy: f64 = gate.iter().map(|&g| bits(share(g))).sum();
+            // A gate is kept above 0 by a hair, which is no doubt worth telling.
+            let entropy = if entropy < 1e-6 { 0.0 } else { entropy };
             let mut best = 0;
             for (k, &g) in gate.iter().enumerate() {
                 size[k] += share(g);

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::types::Float32Type;
+use arrow_array::{
     ArrayRef, BooleanArray, FixedSizeListArray, Float32Array, Float64Array, Int32Array,
     RecordBatch, StringArray,
 };
-use arrow::datatypes::Float32Type;
-use arrow::ipc::CompressionType;
-use arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::{WriterProperties, WriterVersion};

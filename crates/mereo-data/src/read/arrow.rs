@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
-use arrow::array::RecordBatch;
-use arrow::buffer::Buffer;
-use arrow::ipc::reader::StreamDecoder;
-use arrow::ipc::{Endianness, MessageHeader, root_as_message};
+use arrow_array::RecordBatch;
+use arrow_buffer::Buffer;
+use arrow_ipc::reader::StreamDecoder;
+use arrow_ipc::{Endianness, MessageHeader, root_as_message};
 use mereo_core::{AnyTable, Dense, Error, Labels, Place, Result, Table};
 
 use super::parquet::room;
@@ -117,10 +117,7 @@ fn check_messages(bytes: &[u8], start: usize) -> std::result::Result<usize, Stri
 }
 
 /// Checks that the columns of a batch lie in its body and unpack to a likely size.
-fn check_batch(
-    batch: &arrow::ipc::RecordBatch<'_>,
-    body: &[u8],
-) -> std::result::Result<(), String> {
+fn check_batch(batch: &arrow_ipc::RecordBatch<'_>, body: &[u8]) -> std::result::Result<(), String> {
     if batch.length() < 0 || batch.nodes().is_some_and(|n| n.iter().any(|n| n.length() < 0)) {
         return Err("a column has a negative length".into());
     }
@@ -180,9 +177,9 @@ fn gather<T: Cell>(layout: &Layout, batches: &[RecordBatch], file_bytes: u64) ->
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Float32Array, Int32Array, StringArray};
-    use arrow::ipc::CompressionType;
-    use arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+    use arrow_array::{ArrayRef, Float32Array, Int32Array, StringArray};
+    use arrow_ipc::CompressionType;
+    use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
     use mereo_core::Cells;
     use proptest::prelude::*;
 

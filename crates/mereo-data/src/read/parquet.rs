@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::Path;
 
-use arrow::array::RecordBatch;
+use arrow_array::RecordBatch;
 use bytes::Bytes;
 use mereo_core::{
     About, Absent, AnyTable, Block, Dense, Error, Labels, Lane, Place, Result, Source, Table,

@@ -5,8 +5,9 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, PrimitiveArray, RecordBatch, StringArray};
-use arrow::datatypes::{ArrowPrimitiveType, DataType, Field, Schema};
+use arrow_array::ArrowPrimitiveType;
+use arrow_array::{ArrayRef, Float64Array, PrimitiveArray, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
 use mereo_core::{Result, Table, write_file_atomically};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, StringArray};
+use arrow_array::{Array, StringArray};
 use mereo_core::{Batch, Block, Error, Lane, Result, batch_rows};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
