@@ -31,8 +31,6 @@ impl Gates {
         for d in 0..parts.columns {
             let gate = parts.gate_of(d);
             let entropy: f64 = gate.iter().map(|&g| bits(share(g))).sum();
-            // A gate is kept above 0 by a hair, which is no doubt worth telling.
-            let entropy = if entropy < 1e-6 { 0.0 } else { entropy };
             let mut best = 0;
             for (k, &g) in gate.iter().enumerate() {
                 size[k] += share(g);
@@ -46,12 +44,22 @@ impl Gates {
             owner.push(best as u32);
             strongest.push(share(gate[best]));
         }
-        let entropy =
-            doubt.iter().zip(&size).map(|(&h, &n)| if n > 0.0 { h / n } else { 0.0 }).collect();
+        let entropy = doubt
+            .iter()
+            .zip(&size)
+            .map(|(&h, &n)| worth_telling(if n > 0.0 { h / n } else { 0.0 }));
         let columns = parts.columns.max(1) as f64;
-        let mean_entropy = column_entropy.iter().sum::<f64>() / columns;
+        let mean_entropy = worth_telling(column_entropy.iter().sum::<f64>() / columns);
         let clear = clear as f64 / columns;
-        Self { size, entropy, column_entropy, owner, strongest, mean_entropy, clear }
+        Self {
+            entropy: entropy.collect(),
+            size,
+            column_entropy,
+            owner,
+            strongest,
+            mean_entropy,
+            clear,
+        }
     }
 
     /// How sure the gate of a column is: 1 if one part has it, 0 if all share it alike.
@@ -84,6 +92,11 @@ pub(crate) fn top(len: usize, n: usize, key: impl Fn(usize) -> f64) -> Vec<usize
     }
     all.sort_unstable_by(order);
     all.into_iter().map(|(_, i)| i).collect()
+}
+
+/// A gate is kept above 0 by a hair, which is no doubt worth telling.
+fn worth_telling(entropy: f64) -> f64 {
+    if entropy < 1e-6 { 0.0 } else { entropy }
 }
 
 #[cfg(test)]
