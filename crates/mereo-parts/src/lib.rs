@@ -2,9 +2,13 @@
 //! [`gate`] says which part explains each column and is written once; the appearance is how a
 //! part looks, here a quantiser with a Gaussian a state ([`mcvq`]).
 
+mod entropic;
+#[cfg(test)]
+mod fixtures;
 pub mod gate;
 pub mod mcvq;
+mod per_row;
 mod seed;
 
 pub use gate::Gate;
-pub use mcvq::{Mcvq, McvqParams};
+pub use mcvq::{Engine, Mcvq, McvqParams};

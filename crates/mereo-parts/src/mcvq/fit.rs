@@ -8,8 +8,9 @@ use mereo_core::{
 };
 
 use super::learner::{McvqLearner, State};
+use super::rows::Gibbs;
 use super::starts::Starts;
-use super::{Mcvq, McvqParams};
+use super::{Engine, Mcvq, McvqParams};
 
 /// Passes in which the variance floor falls from the column's whole variance to its final value.
 const FLOOR_PASSES: usize = 20;
@@ -60,10 +61,16 @@ pub fn fit<T: Real>(
     let learner = McvqLearner {
         start: &start,
         description: format!("{params:?}"),
+        entropic: params.entropic,
+        gibbs: match params.engine {
+            Engine::Variational => None,
+            Engine::Gibbs { sweeps } => Some(Gibbs { sweeps, context: context.clone() }),
+        },
         ..starts.learner(params.gate, falling_floor(params))
     };
     let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
-    Ok((Mcvq::from_state(state, params.parts, params.states), training))
+    let model = Mcvq::from_state(state, params.parts, params.states);
+    Ok((model.with_gates_of_rows(params.has_gates_of_rows()), training))
 }
 
 /// The variance floor: from the column's whole variance to its final value.

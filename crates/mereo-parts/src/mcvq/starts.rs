@@ -55,6 +55,8 @@ impl<T: Real> Starts<'_, T> {
             frame: self.ground.frame.clone(),
             form: self.ground.form.clone(),
             reseed: true,
+            entropic: 0.0,
+            gibbs: None,
             start: &|_, _, _| {
                 Err(Error::option("restarts", "this learner goes on from a given state"))
             },

@@ -13,35 +13,9 @@ use super::learner::{McvqLearner, State};
 use super::starts::Starts;
 use super::{Mcvq, McvqParams, fit};
 use crate::Gate;
+use crate::fixtures::{Fixture, close};
 
-/// Tensors of a reference file, by path.
-struct Fixture(serde_json::Value);
-
-impl Fixture {
-    fn open(name: &str) -> Self {
-        let path = format!("{}/tests/fixtures/{name}.json", env!("CARGO_MANIFEST_DIR"));
-        Self(serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
-    }
-
-    fn get(&self, path: &str) -> Vec<f64> {
-        self.0
-            .pointer(path)
-            .and_then(|v| v.get("data"))
-            .unwrap()
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|v| v.as_f64().unwrap())
-            .collect()
-    }
-}
-
-fn close(found: &[f64], expected: &[f64], what: &str) {
-    assert_eq!(found.len(), expected.len(), "{what}");
-    for (i, (f, e)) in found.iter().zip(expected).enumerate() {
-        assert!((f - e).abs() <= 1e-8 * (1.0 + e.abs()), "{what}[{i}]: found {f}, expected {e}");
-    }
-}
+mod rows;
 
 #[test]
 fn agrees_with_the_reference_implementation() {
