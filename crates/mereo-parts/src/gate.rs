@@ -92,6 +92,22 @@ impl Gate {
     }
 }
 
+/// Whether an entropic prior of this strength can be had; `own` if it is gates of single rows that
+/// it would be the prior of.
+pub(crate) fn check_entropic(entropic: f64, own: bool) -> Result<()> {
+    if !(entropic >= 0.0 && entropic.is_finite()) {
+        let problem = format!("{entropic} is no strength; give a number from 0 up");
+        return Err(Error::option("entropic", problem));
+    }
+    if entropic > 0.0 && !own {
+        return Err(Error::option(
+            "entropic",
+            "a tied gate has no prior of its own; choose the factorised gate or Gibbs sampling",
+        ));
+    }
+    Ok(())
+}
+
 /// Moves the gate `[D, K]`, which is also its own prior, against the expected errors `[D, K]`.
 ///
 /// `temperature` is that of a column observed by all `rows`; one observed by `n_d` of them has

@@ -18,15 +18,23 @@
 //! sums and sums of squares of every number of the code in every column.
 //!
 //! A round raises the bound of given parameters, but a round from the prior's gates need not reach
-//! what the pass before had reached. So codes are remembered from pass to pass ([`Memory`]): the
+//! what the pass before had reached. So codes are remembered from pass to pass ([`crate::memory`]): the
 //! gates that follow from them are at least as good as those they came from.
 
-use mereo_core::math::{Matrix, exp_in_place, product, product_nt, product_tn};
-use mereo_core::slots::Frame;
+use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, exp_in_place, product, product_nt, product_tn};
+use mereo_core::slots::{Frame, SlotMoments};
 use mereo_core::{Batch, Real};
+
+use crate::memory::Memory;
 
 /// Cells of a block of rows.
 const BLOCK_CELLS: usize = 1 << 15;
+
+/// Rounds of gates and codes that a pass gives each row. Codes are remembered, so that rounds add
+/// up from pass to pass.
+pub(crate) const ROUNDS: usize = 2;
+/// Rounds that a row gets which nothing is remembered of.
+pub(crate) const ROUNDS_ALONE: usize = 20;
 
 /// What a part's code is, given its natural parameters.
 pub(crate) trait Appearance: Sync {
@@ -326,6 +334,53 @@ impl<T: Real> PerRow<T> {
             }
         }
     }
+
+    /// Looks at an open block: some rounds from the codes that are remembered (unless they are to be
+    /// forgotten), then adds what its rows tell and returns their share of the bound, in the
+    /// frame's units.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn expect(
+        &self,
+        appearance: &dyn Appearance,
+        rounds: usize,
+        batch: &Batch<'_, T>,
+        first: usize,
+        work: &mut RowWork<T>,
+        (memory, forget): (&mut Memory<T>, bool),
+        sums: &mut RowSums,
+    ) -> f64 {
+        let rows = work.rows;
+        let width = self.parts * self.width;
+        let (kept, known) = memory.of(batch.first_row + first, rows, width, forget);
+        // Place of a row's code of a part in memory, row by row, and at work, part by part.
+        let places = |i: usize| {
+            let (part, row) = (i / rows, i % rows);
+            (row * width + part * self.width, i * self.width)
+        };
+        if known {
+            for i in 0..self.parts * rows {
+                let (from, to) = places(i);
+                work.codes[to..to + self.width].copy_from_slice(&kept[from..from + self.width]);
+            }
+            self.errors(work);
+            self.normalise(work);
+        }
+        for _ in 0..rounds {
+            self.round(appearance, work);
+        }
+        for i in 0..self.parts * rows {
+            let (to, from) = places(i);
+            kept[to..to + self.width].copy_from_slice(&work.codes[from..from + self.width]);
+        }
+        let bound = (0..rows)
+            .map(|row| {
+                let own = self.bound(row, work) - HALF_LOG_TWO_PI * work.observed[row];
+                batch.weight(first + row) * own
+            })
+            .sum();
+        self.add(|row| batch.weight(first + row), work, &mut sums.sums, &mut sums.totals);
+        bound
+    }
 }
 
 /// A number that sums can be made of.
@@ -333,52 +388,47 @@ fn proper(value: f64) -> f64 {
     if value > -1e300 { value.min(1e300) } else { -1e300 }
 }
 
-/// What a lane remembers of its rows from one pass to the next.
+/// What rows with gates of their own tell.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Memory<T> {
-    first_row: Option<usize>,
-    pub(crate) values: Vec<T>,
+pub(crate) struct RowSums {
+    /// `[S, 3D]`: sum of squares, sum and weight, each row counting by gate and code.
+    pub(crate) sums: Vec<f64>,
+    /// Weight of each state, `[S]`.
+    pub(crate) totals: Vec<f64>,
+    /// Not a sum: what the prior of the gate adds to the bound.
+    pub(crate) log_entropic_prior: f64,
 }
 
-impl<T: Real> Memory<T> {
-    /// The place of some rows, each with this many numbers, and whether it was written before;
-    /// with `forget`, it counts as new whatever is there.
-    pub(crate) fn of(
-        &mut self,
-        first_row: usize,
-        rows: usize,
-        width: usize,
-        forget: bool,
-    ) -> (&mut [T], bool) {
-        let lane_starts = *self.first_row.get_or_insert(first_row);
-        let start = (first_row - lane_starts) * width;
-        let end = start + rows * width;
-        let there = end <= self.values.len();
-        if !there {
-            self.values.resize(end, T::ZERO);
-        }
-        let known = there && !forget;
-        (&mut self.values[start..end], known)
-    }
-
-    /// All of it, for a checkpoint: where the lane starts, then the numbers.
-    pub(crate) fn keep(&self) -> Vec<f64> {
-        match self.first_row {
-            None => Vec::new(),
-            Some(row) => {
-                std::iter::once(row as f64).chain(self.values.iter().map(|v| v.wide())).collect()
-            }
+impl RowSums {
+    pub(crate) fn new(slots: usize, columns: usize) -> Self {
+        Self {
+            sums: vec![0.0; slots * 3 * columns],
+            totals: vec![0.0; slots],
+            log_entropic_prior: 0.0,
         }
     }
 
-    /// What was kept.
-    pub(crate) fn recall(&mut self, kept: &[f64]) {
-        *self = match kept.split_first() {
-            None => Self::default(),
-            Some((row, values)) => Self {
-                first_row: Some(*row as usize),
-                values: values.iter().map(|&v| T::of(v)).collect(),
-            },
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.sums.iter_mut().zip(&other.sums).for_each(|(a, b)| *a += b);
+        self.totals.iter_mut().zip(&other.totals).for_each(|(a, b)| *a += b);
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.sums.fill(0.0);
+        self.totals.fill(0.0);
+        self.log_entropic_prior = 0.0;
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        8 * self.sums.len()
+    }
+
+    /// The sums, slot by slot and column by column.
+    pub(crate) fn moments(&self, columns: usize) -> SlotMoments {
+        let block = |which: usize| -> Vec<f64> {
+            let blocks = self.sums.chunks_exact(columns).skip(which).step_by(3);
+            blocks.flatten().copied().collect()
         };
+        SlotMoments { second: block(0), first: block(1), count: block(2) }
     }
 }

@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Gate;
 use crate::gate::{log_entropic_prior, move_gate, prior_of_gates};
-use crate::per_row::{Memory, RowWork};
+use crate::memory::Memory;
+use crate::per_row::{RowSums, RowWork};
 
-use super::rows::{Gibbs, Rounds, RowPass, RowSums, gate_sums};
+use super::rows::{Gibbs, Rounds, RowPass, gate_sums};
 
 /// A state is empty when its prior is below this share of an equal one.
 const EMPTY: f64 = 1e-3;

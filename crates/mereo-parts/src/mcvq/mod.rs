@@ -41,4 +41,4 @@ mod tests;
 
 pub use fit::fit;
 pub use model::Mcvq;
-pub use params::{Engine, McvqParams};
+pub use params::{Beginning, Engine, McvqParams};

@@ -5,8 +5,8 @@ use std::path::Path;
 use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, product_tn};
 use mereo_core::slots::{Evidence, Form, Frame, SlotParams, SlotWork, responsibilities};
 use mereo_core::{
-    Batch, Encode, Explain, Manifest, ModelFile, Parts, PartsView, Random, Real, Reconstruct,
-    Result, Sample, Score, ScoreKind, Tensor, draw,
+    Batch, Encode, Explain, Looks, Manifest, ModelFile, Parts, PartsView, Random, Real,
+    Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
 };
 use rand_distr::{Distribution, StandardNormal};
 
@@ -310,6 +310,7 @@ impl Parts for Mcvq {
             columns: self.columns,
             parts: self.parts,
             states: self.states,
+            looks: Looks::States,
             gate: &self.gate,
             state_prior: &self.state_prior,
             mean: &self.mean,

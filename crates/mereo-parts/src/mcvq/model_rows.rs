@@ -5,8 +5,8 @@ use mereo_core::slots::{Form, Frame, SlotParams};
 use mereo_core::{Batch, Real};
 
 use super::Mcvq;
-use super::rows::{ROUNDS_ALONE, RowPass};
-use crate::per_row::{PerRow, RowWork};
+use super::rows::RowPass;
+use crate::per_row::{PerRow, ROUNDS_ALONE, RowWork};
 
 /// A block of rows, each with its gates and codes found.
 pub(super) struct Found<'a> {

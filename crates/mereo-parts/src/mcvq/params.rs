@@ -4,6 +4,7 @@ use mereo_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::Gate;
+use crate::gate::check_entropic;
 
 /// How rows are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -17,6 +18,17 @@ pub enum Engine {
         /// Samples of every row that a pass learns from, each by a sweep over its parts and cells.
         sweeps: usize,
     },
+}
+
+/// Where learning starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Beginning {
+    /// Seeded, scouted and agreed starts in turn, with a variance floor that falls.
+    InTurn,
+    /// The papers' start: uniform gates, states at random rows, and the floor where it stays. It
+    /// almost never finds the parts and is here to be compared with.
+    Papers,
 }
 
 /// The size of the model and how it is learned. The one place where defaults live.
@@ -42,6 +54,8 @@ pub struct McvqParams {
     pub engine: Engine,
     /// The smallest variance that a state may have, as a fraction of its column's.
     pub variance_floor: f64,
+    /// Where learning starts.
+    pub start: Beginning,
     /// How many random starts are scouted on a sample of the rows beside the seeded one.
     pub scouts: usize,
 }
@@ -56,6 +70,7 @@ impl McvqParams {
             entropic: 0.0,
             engine: Engine::Variational,
             variance_floor: 0.01,
+            start: Beginning::InTurn,
             scouts: 30,
         }
     }
@@ -88,19 +103,7 @@ impl McvqParams {
         if let Engine::Gibbs { sweeps: 0 } = self.engine {
             return Err(Error::option("sweeps", "at least 1 sweep a pass is needed"));
         }
-        if !(self.entropic >= 0.0 && self.entropic.is_finite()) {
-            return Err(Error::option(
-                "entropic",
-                format!("{} is no strength; give a number from 0 up", self.entropic),
-            ));
-        }
-        if self.entropic > 0.0 && !self.has_gates_of_rows() {
-            return Err(Error::option(
-                "entropic",
-                "a tied gate has no prior of its own; choose the factorised gate or Gibbs sampling",
-            ));
-        }
-        Ok(())
+        check_entropic(self.entropic, self.has_gates_of_rows())
     }
 
     /// Whether, in the end, every row has a gate of its own.

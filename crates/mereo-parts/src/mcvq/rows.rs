@@ -5,13 +5,8 @@ use mereo_core::slots::{Frame, SlotMoments, SlotParams, WorstRows};
 use mereo_core::{Batch, Context, Pass, Random, Real, draw};
 use rand::RngExt;
 
-use crate::per_row::{Appearance, Memory, PerRow, RowWork};
-
-/// Rounds of gates and codes that a pass gives each row. Codes are remembered, so that rounds add
-/// up from pass to pass.
-const ROUNDS: usize = 2;
-/// Rounds that a row gets which nothing is remembered of.
-pub(crate) const ROUNDS_ALONE: usize = 20;
+use crate::memory::Memory;
+use crate::per_row::{Appearance, PerRow, ROUNDS, ROUNDS_ALONE, RowSums, RowWork};
 
 /// Monte Carlo EM: how many samples a pass learns from, and where random numbers come from.
 #[derive(Debug, Clone)]
@@ -106,7 +101,10 @@ impl<T: Real> RowPass<T> {
             let first = block.start;
             self.kernel.open(batch, block, work);
             bound += match &self.rounds {
-                Rounds::Expect(rounds) => self.expect(*rounds, batch, first, work, memory, sums),
+                Rounds::Expect(rounds) => {
+                    let kept = (&mut *memory, self.forget);
+                    self.kernel.expect(&self.states, *rounds, batch, first, work, kept, sums)
+                }
                 Rounds::Sample { gibbs, pass } => {
                     self.sample(gibbs, *pass, batch, first, work, memory, sums)
                 }
@@ -124,49 +122,6 @@ impl<T: Real> RowPass<T> {
                 }
             }
         }
-        bound
-    }
-
-    /// Some rounds of coordinate ascent from the codes that are remembered.
-    fn expect(
-        &self,
-        rounds: usize,
-        batch: &Batch<'_, T>,
-        first: usize,
-        work: &mut RowWork<T>,
-        memory: &mut Memory<T>,
-        sums: &mut RowSums,
-    ) -> f64 {
-        let (kernel, rows) = (&self.kernel, work.rows);
-        let width = kernel.parts * kernel.width;
-        let (kept, known) = memory.of(batch.first_row + first, rows, width, self.forget);
-        // Place of a row's code of a part in memory, row by row, and at work, part by part.
-        let places = |i: usize| {
-            let (part, row) = (i / rows, i % rows);
-            (row * width + part * kernel.width, i * kernel.width)
-        };
-        if known {
-            for i in 0..kernel.parts * rows {
-                let (from, to) = places(i);
-                work.codes[to..to + kernel.width].copy_from_slice(&kept[from..from + kernel.width]);
-            }
-            kernel.errors(work);
-            kernel.normalise(work);
-        }
-        for _ in 0..rounds {
-            kernel.round(&self.states, work);
-        }
-        for i in 0..kernel.parts * rows {
-            let (to, from) = places(i);
-            kept[to..to + kernel.width].copy_from_slice(&work.codes[from..from + kernel.width]);
-        }
-        let bound = (0..rows)
-            .map(|row| {
-                let own = kernel.bound(row, work) - HALF_LOG_TWO_PI * work.observed[row];
-                batch.weight(first + row) * own
-            })
-            .sum();
-        kernel.add(|row| batch.weight(first + row), work, &mut sums.sums, &mut sums.totals);
         bound
     }
 
@@ -274,51 +229,6 @@ fn sample_gates<T: Real>(work: &mut RowWork<T>, kernel: &PerRow<T>, randoms: &mu
             }
             work.gates[chosen * cells + cell] = T::ONE;
         }
-    }
-}
-
-/// What rows with gates of their own tell.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct RowSums {
-    /// `[S, 3D]`: sum of squares, sum and weight, each row counting by gate and code.
-    pub(crate) sums: Vec<f64>,
-    /// Weight of each state, `[S]`.
-    pub(crate) totals: Vec<f64>,
-    /// Not a sum: what the prior of the gate adds to the bound.
-    pub(crate) log_entropic_prior: f64,
-}
-
-impl RowSums {
-    pub(crate) fn new(slots: usize, columns: usize) -> Self {
-        Self {
-            sums: vec![0.0; slots * 3 * columns],
-            totals: vec![0.0; slots],
-            log_entropic_prior: 0.0,
-        }
-    }
-
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.sums.iter_mut().zip(&other.sums).for_each(|(a, b)| *a += b);
-        self.totals.iter_mut().zip(&other.totals).for_each(|(a, b)| *a += b);
-    }
-
-    pub(crate) fn reset(&mut self) {
-        self.sums.fill(0.0);
-        self.totals.fill(0.0);
-        self.log_entropic_prior = 0.0;
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        8 * self.sums.len()
-    }
-
-    /// The sums, slot by slot and column by column.
-    pub(crate) fn moments(&self, columns: usize) -> SlotMoments {
-        let block = |which: usize| -> Vec<f64> {
-            let blocks = self.sums.chunks_exact(columns).skip(which).step_by(3);
-            blocks.flatten().copied().collect()
-        };
-        SlotMoments { second: block(0), first: block(1), count: block(2) }
     }
 }
 

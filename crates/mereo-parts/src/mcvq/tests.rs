@@ -8,12 +8,12 @@ use mereo_data::toy::shapes;
 use proptest::prelude::*;
 use rand::RngExt;
 
-use super::fit::falling_floor;
 use super::learner::{McvqLearner, State};
 use super::starts::Starts;
 use super::{Mcvq, McvqParams, fit};
 use crate::Gate;
 use crate::fixtures::{Fixture, close};
+use crate::starts::{Begin, falling_floor, sample, seeded};
 
 mod rows;
 
@@ -80,12 +80,14 @@ fn restored(scrambled: f64, seed: u64) -> f64 {
     let ground = Ground::survey(&train.table, &context).unwrap();
     let starts = Starts { params: &params, ground: &ground };
     let begin = |source: &dyn Source<f32>, restart: usize, context: &Context| {
-        let sample = starts.sample(source, context)?;
-        let state = starts.state_of_groups(&sample, &groups, restart, context)?;
+        let sample = sample(source, &ground.form, context)?;
+        let state = starts.of_groups(&sample, &groups, restart, context)?;
         Ok(Start { state, how: "scrambled".into() })
     };
-    let learner =
-        McvqLearner { start: &begin, ..starts.learner(params.gate, falling_floor(&params)) };
+    let learner = McvqLearner {
+        start: &begin,
+        ..starts.learner(params.gate, falling_floor(params.variance_floor))
+    };
     let plan = Plan { passes: 100, ..Plan::default() };
     let learned = learn(&learner, &train.table, &plan, &context, &mut Silent).unwrap();
     let model = Mcvq::from_state(learned.state, 3, 12);
@@ -225,7 +227,7 @@ proptest! {
         let ground = Ground::survey(&table, &context).unwrap();
         let starts = Starts { params: &params, ground: &ground };
         let begin = |source: &dyn Source<f64>, restart: usize, context: &Context| {
-            starts.seeded(&starts.sample(source, context)?, restart, context)
+            seeded(&starts, &sample(source, &ground.form, context)?, restart, context)
         };
         let floor = Schedule::constant(0.01);
         let learner =
