@@ -12,9 +12,9 @@
 //! `T = n` is the papers' standard update, `T = 1` their r-tied one, and annealing moves between.
 //!
 //! A *factorised* gate is not tied: every row has its own, `g^c_dk ∝ a_dk exp(-Σ_j m_ckj ε_cdkj)`
-//! (see [`crate::per_row`]), and its prior `a` is their mean over the rows that observe the column.
+//! (see `per_row.rs`), and its prior `a` is their mean over the rows that observe the column.
 //! With an *entropic prior* `P(a_d) ∝ exp(α Σ_k a_dk log a_dk)`, `a` is the most probable one
-//! instead: see [`crate::entropic`].
+//! instead: see `entropic.rs`.
 
 use mereo_core::math::softmax;
 use mereo_core::{Error, Result};

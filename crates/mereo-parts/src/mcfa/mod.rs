@@ -25,11 +25,12 @@
 //!   one answer. What is left of the squares is `S = Σx² - (Σx)²/n - λ·c`.
 //! - **Noise.** `ψ = S/n`, or the floor if that is larger.
 //! - **The gate**, from `G_dk = ½ (n log ψ + S/ψ)`: see [`crate::gate`]; with gates of single rows,
-//!   [`crate::per_row`], all sums count rows by `g^c_dk`.
+//!   `per_row.rs`, all sums count rows by `g^c_dk`.
 //!
 //! Each raises F, so F never falls at a fixed floor. Factors may be rotated without changing
 //! anything: a part's loadings span a space and are no more unique than that.
 
+mod coefficients;
 mod fit;
 mod learner;
 mod model;

@@ -10,7 +10,8 @@ use mereo_core::{
 };
 use rand_distr::{Distribution, StandardNormal};
 
-use super::learner::{Coefficients, State};
+use super::coefficients::Coefficients;
+use super::learner::State;
 use super::normal::{Normal, pairs, place, width};
 use crate::gate::{has_gates_of_rows, say_gates_of_rows};
 use crate::per_row::{Appearance, PerRow, ROUNDS_ALONE, RowWork};

@@ -23,7 +23,7 @@
 //!
 //! With gates of single rows ([`crate::Gate::Factorised`]) `g` and its divergence stand inside the
 //! sum over rows, means and variances weigh rows by `g^c_dk m_kj`, and `a` is the mean of `g^c`: see
-//! [`crate::per_row`]. With samples of `r` and `s` in their places it is Monte Carlo EM
+//! `per_row.rs`. With samples of `r` and `s` in their places it is Monte Carlo EM
 //! ([`Engine::Gibbs`]): sampling `r` given `s` and `s` given `r` in turn, each from its exact
 //! conditional.
 //!
