@@ -1,8 +1,17 @@
 //! What the experiments share. Each program in `src/bin` is one table or figure of a paper and
 //! prints the paper's number beside ours.
 
-use mereo_core::{Cells, Context, Parts, Plan, Real, Reconstruct, Result, Table, reconstruct};
+use std::path::{Path, PathBuf};
+
+use mereo_core::math::entropy_bits;
+use mereo_core::{
+    AnyTable, Cells, Context, Dense, Parts, PartsView, Picture, Plan, Real, Reconstruct, Result,
+    Table, reconstruct,
+};
+use mereo_data::steps::{StepKind, Steps};
 use mereo_data::toy::{Recovery, Toy};
+use mereo_data::write::write_picture_grid;
+use mereo_data::{ReadOptions, read};
 
 /// Restarts of a parts model, one of each kind of start.
 pub fn parts_plan() -> Plan {
@@ -47,4 +56,81 @@ pub fn mean_and_spread(values: &[f64]) -> (f64, f64) {
 /// The number given as this program's first argument, or a default.
 pub fn seeds(default: u64) -> u64 {
     std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// The CBCL faces in one of its files, histogram-equalised to values from -2 to 2 as in JMLR 3.1;
+/// nothing, said aloud, if the data is not beside the project.
+pub fn cbcl_faces(file: &str) -> Result<Option<Table<f32>>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/cbcl-faces");
+    let path = folder.join(file);
+    if !path.exists() {
+        println!("skipped: {} is not there", path.display());
+        return Ok(None);
+    }
+    let faces = match read(&path, &ReadOptions::default())? {
+        AnyTable::F32(table) => table,
+        AnyTable::F64(table) => {
+            let Cells::Dense(cells) = table.cells() else { return Ok(None) };
+            let values = cells.values().iter().map(|&v| v as f32).collect();
+            Table::from(Dense::new(cells.rows(), cells.columns(), values)?)
+        }
+    };
+    let equal = Steps::learn(&[StepKind::Equalise], &faces)?.apply(faces)?;
+    let Cells::Dense(cells) = equal.cells() else { return Ok(None) };
+    let values = cells.values().iter().map(|v| 4.0 * v - 2.0).collect();
+    Ok(Some(Table::from(Dense::new(cells.rows(), cells.columns(), values)?)))
+}
+
+/// The sum over rows of squared reconstruction errors.
+pub fn squared_error<T: Real>(
+    model: &dyn Reconstruct<T>,
+    table: &Table<T>,
+    context: &Context,
+) -> Result<f64> {
+    let rebuilt = reconstruct(model, table, context)?;
+    let Cells::Dense(cells) = table.cells() else { return Ok(f64::NAN) };
+    let pairs = cells.values().iter().zip(rebuilt.values());
+    Ok(pairs.map(|(x, y)| (x.wide() - y.wide()).powi(2)).sum())
+}
+
+/// The mean over columns of the gate's entropy, in bits.
+///
+/// ```
+/// # use mereo_core::{Looks, PartsView};
+/// # let view = PartsView { columns: 2, parts: 2, states: 1, looks: Looks::States,
+/// #     gate: &[0.5, 0.5, 1.0, 0.0], state_prior: &[1.0; 2], mean: &[0.0; 4] };
+/// assert_eq!(mereo_experiments::gate_entropy(&view), 0.5);
+/// ```
+pub fn gate_entropy(view: &PartsView<'_>) -> f64 {
+    (0..view.columns).map(|d| entropy_bits(view.gate_of(d))).sum::<f64>() / view.columns as f64
+}
+
+/// Draws a model of pictures: for each part a line with its gate, then its looks where the part has
+/// a say. Says where the picture is.
+pub fn draw_parts(view: &PartsView<'_>, picture: Picture, name: &str) -> Result<()> {
+    let (low, high) =
+        view.mean.iter().fold((f64::MAX, f64::MIN), |(l, h), &v| (l.min(v), h.max(v)));
+    let mut cells = Vec::new();
+    for part in 0..view.parts {
+        let gate = |d: usize| view.gate_of(d)[part];
+        cells.extend((0..view.columns).map(gate));
+        for state in 0..view.states {
+            let look = view.state(part, state);
+            let spread = (high - low).max(f64::MIN_POSITIVE);
+            cells.extend((0..view.columns).map(|d| gate(d) * (look[d] - low) / spread));
+        }
+    }
+    let rows = view.parts * (1 + view.states);
+    let path = figure(name)?;
+    let grid = Dense::new(rows, view.columns, cells)?;
+    write_picture_grid(&path, &grid, picture, 1 + view.states, Some((0.0, 1.0)))?;
+    println!("drawn: {}", path.display());
+    Ok(())
+}
+
+/// Where a figure of this name goes.
+fn figure(name: &str) -> Result<PathBuf> {
+    let folder = PathBuf::from("target/figures");
+    std::fs::create_dir_all(&folder).map_err(|e| mereo_core::Error::io(&folder, e))?;
+    Ok(folder.join(format!("{name}.png")))
 }

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use mereo_core::{Checkpoints, Error, Plan, Result, Status, Training};
 use mereo_data::steps::StepKind;
 use mereo_mixture::GmmParams;
-use mereo_parts::{Gate, McvqParams};
+use mereo_parts::{Engine, Gate, McfaParams, McvqParams};
 use mereo_quantize::VqParams;
 use serde_json::json;
 
@@ -29,6 +29,7 @@ use crate::{interrupt, progress};
 #[command(after_long_help = "\
 Examples:
   mereo fit mcvq data.csv --parts 4 --states 6 -o model.safetensors
+  mereo fit mcfa data.csv --parts 4 --factors 2 -o factors.safetensors
   mereo fit vq toy:shapes --states 27 -o codebook.safetensors
   mereo fit gmm heights.csv --components 3 -o mixture.safetensors")]
 pub(crate) struct FitArgs {
@@ -39,6 +40,7 @@ pub(crate) struct FitArgs {
 #[derive(Debug, Subcommand)]
 enum Model {
     Mcvq(McvqArgs),
+    Mcfa(McfaArgs),
     Vq(VqArgs),
     Gmm(GmmArgs),
 }
@@ -53,7 +55,9 @@ enum Model {
 Examples:
   mereo fit mcvq toy:faces --parts 5 --states 8 -o faces.safetensors
   mereo fit mcvq u.data --parts 6 --states 5 --prepare remove-row-means -o m.safetensors
-  mereo fit mcvq huge.parquet --parts 8 --states 8 --checkpoint c --resume -o m.safetensors")]
+  mereo fit mcvq huge.parquet --parts 8 --states 8 --checkpoint c --resume -o m.safetensors
+  mereo fit mcvq faces.npy --parts 6 --states 10 --gate factorised --warm 40 -o m.safetensors
+  mereo fit mcvq faces.npy --parts 6 --states 10 --engine gibbs --passes 120 -o m.safetensors")]
 struct McvqArgs {
     /// Number of parts
     #[arg(long, value_name = "K")]
@@ -66,9 +70,16 @@ struct McvqArgs {
     #[arg(long, value_name = "R", help = restarts_help(restarts::MCVQ))]
     restarts: Option<usize>,
 
-    /// How boldly columns change parts [default: annealed]
+    #[command(flatten)]
+    gate: GateArgs,
+
+    /// How rows are looked at [default: variational]
     #[arg(long, value_name = "HOW")]
-    gate: Option<GateChoice>,
+    engine: Option<EngineChoice>,
+
+    /// Samples of each row that a pass of --engine gibbs learns from [default: 3]
+    #[arg(long, value_name = "N")]
+    sweeps: Option<usize>,
 
     #[arg(long, value_name = "F", allow_negative_numbers = true, help = format!(
         "The smallest variance of a state, as a fraction of its column's [default: {}]",
@@ -78,6 +89,46 @@ struct McvqArgs {
     #[arg(long, value_name = "N", help = format!(
         "Random tries that a scouted start chooses from [default: {}]",
         McvqParams::new(1, 1).scouts))]
+    scouts: Option<usize>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Parts with factors: multiple cause factor analysis
+///
+/// Columns are shared out among K parts, as by mcvq, but a part does not choose among states: its
+/// columns move together along J factors, up and down by any amount. Good where parts change
+/// smoothly, as brightness does. Starts take turns as mcvq's do.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo fit mcfa toy:faces --parts 5 --factors 3 -o faces.safetensors
+  mereo fit mcfa faces.npy --parts 6 --factors 4 --gate standard -o faces.safetensors
+  mereo fit mcfa u.data --parts 4 --factors 2 --prepare remove-row-means -o m.safetensors")]
+struct McfaArgs {
+    /// Number of parts
+    #[arg(long, value_name = "K")]
+    parts: usize,
+
+    /// Number of factors of each part
+    #[arg(long, value_name = "J")]
+    factors: usize,
+
+    #[arg(long, value_name = "R", help = restarts_help(restarts::MCFA))]
+    restarts: Option<usize>,
+
+    #[command(flatten)]
+    gate: GateArgs,
+
+    #[arg(long, value_name = "F", allow_negative_numbers = true, help = format!(
+        "The smallest noise of a part in a column, as a fraction of the column's variance \
+         [default: {}]", McfaParams::new(1, 1).noise_floor))]
+    noise_floor: Option<f64>,
+
+    #[arg(long, value_name = "N", help = format!(
+        "Random tries that a scouted start chooses from [default: {}]",
+        McfaParams::new(1, 1).scouts))]
     scouts: Option<usize>,
 
     #[command(flatten)]
@@ -137,6 +188,40 @@ struct GmmArgs {
     common: Common,
 }
 
+/// The gate of a parts model.
+#[derive(Debug, Args)]
+struct GateArgs {
+    /// How boldly columns change parts, or whether every row shares its columns out anew
+    /// [default: annealed]
+    #[arg(long, value_name = "HOW")]
+    gate: Option<GateChoice>,
+
+    /// Passes with one gate for all rows before --gate factorised gives each its own [default: 0]
+    #[arg(long, value_name = "P")]
+    warm: Option<usize>,
+
+    /// Strength of a prior that prefers columns which belong to one part alone; it needs --gate
+    /// factorised or --engine gibbs [default: 0]
+    #[arg(long, value_name = "ALPHA", allow_negative_numbers = true)]
+    entropic: Option<f64>,
+}
+
+impl GateArgs {
+    /// The gate that is wanted, where `default` is the model's own.
+    fn gate(&self, default: Gate) -> Result<Gate> {
+        let factorised = matches!(self.gate, Some(GateChoice::Factorised));
+        if self.warm.is_some() && !factorised {
+            return Err(Error::option("warm", "only --gate factorised can be warmed up"));
+        }
+        Ok(match self.gate {
+            None | Some(GateChoice::Annealed) => default,
+            Some(GateChoice::Standard) => Gate::Standard,
+            Some(GateChoice::RTied) => Gate::RTied,
+            Some(GateChoice::Factorised) => Gate::Factorised { from: self.warm.unwrap_or(0) },
+        })
+    }
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum GateChoice {
     /// The papers' standard update: gently
@@ -145,7 +230,20 @@ enum GateChoice {
     Annealed,
     /// At once
     RTied,
+    /// Not at all: every row has a gate of its own, the papers' fully factorised posterior
+    Factorised,
 }
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum EngineChoice {
+    /// By the approximate posterior that makes the bound largest
+    Variational,
+    /// By samples of the true posterior, for as many passes as are given
+    Gibbs,
+}
+
+/// Sweeps of Gibbs sampling in a pass, if nobody says.
+const SWEEPS: usize = 3;
 
 fn restarts_help(default: usize) -> String {
     format!("How many starts to try; the best bound wins [default: {default}]")
@@ -232,15 +330,36 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
     match &args.model {
         Model::Mcvq(args) => {
             let mut params = McvqParams::new(args.parts, args.states);
-            params.gate = match args.gate {
-                None | Some(GateChoice::Annealed) => params.gate,
-                Some(GateChoice::Standard) => Gate::Standard,
-                Some(GateChoice::RTied) => Gate::RTied,
+            params.gate = args.gate.gate(params.gate)?;
+            params.entropic = args.gate.entropic.unwrap_or(params.entropic);
+            params.engine = match args.engine {
+                Some(EngineChoice::Gibbs) => {
+                    if args.gate.gate.is_some() {
+                        return Err(Error::option(
+                            "gate",
+                            "--engine gibbs samples the part of every cell; leave --gate out",
+                        ));
+                    }
+                    Engine::Gibbs { sweeps: args.sweeps.unwrap_or(SWEEPS) }
+                }
+                _ if args.sweeps.is_some() => {
+                    return Err(Error::option("sweeps", "only --engine gibbs sweeps"));
+                }
+                _ => Engine::Variational,
             };
             params.variance_floor = args.variance_floor.unwrap_or(params.variance_floor);
             params.scouts = args.scouts.unwrap_or(params.scouts);
             let restarts = args.restarts.unwrap_or(restarts::MCVQ);
             fit(&Wanted::Mcvq(params), restarts, &args.common, voice)
+        }
+        Model::Mcfa(args) => {
+            let mut params = McfaParams::new(args.parts, args.factors);
+            params.gate = args.gate.gate(params.gate)?;
+            params.entropic = args.gate.entropic.unwrap_or(params.entropic);
+            params.noise_floor = args.noise_floor.unwrap_or(params.noise_floor);
+            params.scouts = args.scouts.unwrap_or(params.scouts);
+            let restarts = args.restarts.unwrap_or(restarts::MCFA);
+            fit(&Wanted::Mcfa(params), restarts, &args.common, voice)
         }
         Model::Vq(args) => {
             let mut params = VqParams::new(args.states);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mereo_core::{ModelFile, PartsView, Picture, Result, Status, column_name};
+use mereo_core::{Looks, ModelFile, PartsView, Picture, Result, Status, column_name};
 use serde_json::{Value, json};
 
 use crate::fitted::Fitted;
@@ -70,6 +70,8 @@ struct Part {
     /// Those that say most about its states: column and gate.
     strongest: Vec<(usize, f64)>,
     state_prior: Vec<f64>,
+    /// If it does not choose among states, how many factors it moves along.
+    factors: Option<usize>,
 }
 
 fn of_view(view: &PartsView<'_>) -> Vec<Part> {
@@ -89,13 +91,21 @@ fn of_view(view: &PartsView<'_>) -> Vec<Part> {
                 columns: own.len(),
                 strongest: told.into_iter().map(|(d, _)| (d, gate(d))).collect(),
                 state_prior: prior.to_vec(),
+                factors: (view.looks == Looks::Factors).then_some(view.states / 2),
             }
         })
         .collect()
 }
 
-/// The standard deviation of a column's mean over the states of a part.
+/// The standard deviation of a column's mean over the states of a part, or along its factors.
 fn spread(view: &PartsView<'_>, part: usize, prior: &[f64], column: usize) -> f64 {
+    if view.looks == Looks::Factors {
+        // Looks are two deviations up and down each factor.
+        let loading = |f: usize| {
+            view.state(part, 1 + 2 * f)[column] / 4.0 - view.state(part, 2 + 2 * f)[column] / 4.0
+        };
+        return (0..view.states / 2).map(|f| loading(f).powi(2)).sum::<f64>().sqrt();
+    }
     let mean = |state: usize| view.state(part, state)[column];
     let centre: f64 = prior.iter().enumerate().map(|(j, p)| p * mean(j)).sum();
     prior.iter().enumerate().map(|(j, p)| p * (mean(j) - centre).powi(2)).sum::<f64>().sqrt()
@@ -108,6 +118,9 @@ impl Part {
             .iter()
             .map(|&(d, gate)| json!({"column": d, "name": column_name(names, d), "gate": gate}))
             .collect();
+        if let Some(factors) = self.factors {
+            return json!({"columns": self.columns, "strongest": strongest, "factors": factors});
+        }
         json!({
             "columns": self.columns,
             "strongest": strongest,
@@ -132,12 +145,15 @@ fn in_words(fitted: &Fitted, parts: &[Part]) -> String {
 
 fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::Result {
     let manifest = &fitted.manifest;
-    let states = parts.first().map_or(0, |part| part.state_prior.len());
+    let (states, called) = parts.first().map_or((0, ""), |part| match part.factors {
+        Some(factors) => (factors, "factors"),
+        None => (part.state_prior.len(), "states"),
+    });
     write!(text, "{} model of {} columns", fitted.model.kind(), fitted.model.columns())?;
     match parts.len() {
         0 => {}
-        1 => write!(text, ": {states} states")?,
-        many => write!(text, ": {many} parts of {states} states")?,
+        1 => write!(text, ": {states} {called}")?,
+        many => write!(text, ": {many} parts of {states} {called}")?,
     }
     if let Some(Picture { height, width, channels }) = manifest.picture {
         write!(text, "; pictures of {height} x {width}")?;
@@ -191,7 +207,7 @@ fn write_part(
         let letter = letter(number).map_or(String::new(), |c| format!(" ({c})"));
         writeln!(text, "part {number}{letter}: {} columns", part.columns)?;
     } else {
-        writeln!(text, "states")?;
+        writeln!(text, "{}", if part.factors.is_some() { "factors" } else { "states" })?;
     }
     if !part.strongest.is_empty() {
         let named: Vec<String> = part
@@ -206,6 +222,9 @@ fn write_part(
             })
             .collect();
         writeln!(text, "  strongest columns: {}", named.join(", "))?;
+    }
+    if part.factors.is_some() {
+        return Ok(());
     }
     let shown: Vec<String> =
         part.state_prior.iter().take(MOST_STATES).map(|p| format!("{p:.3}")).collect();

@@ -4,16 +4,17 @@ use mereo::AnyModel;
 use mereo_core::{Context, Error, Manifest, Observer, Plan, Real, Result, Source, Training};
 use mereo_data::steps::{StepKind, Steps};
 use mereo_mixture::{Gmm, GmmParams, gaussian};
-use mereo_parts::{Mcvq, McvqParams, mcvq};
+use mereo_parts::{Mcfa, McfaParams, Mcvq, McvqParams, mcfa, mcvq};
 use mereo_quantize::{Vq, VqParams, vq};
 
 use crate::data::{Held, memory, own_names};
 use crate::fitted::Fitted;
 
-/// How many starts are tried if nobody says. MCVQ takes turns among seeded, scouted and agreed
+/// How many starts are tried if nobody says. MCVQ and MCFA take turns among seeded, scouted and agreed
 /// ones, so three try each; k-means is cheap, and its starts differ.
 pub(crate) mod restarts {
     pub(crate) const MCVQ: usize = 3;
+    pub(crate) const MCFA: usize = 3;
     pub(crate) const VQ: usize = 4;
     pub(crate) const GMM: usize = 2;
 }
@@ -25,6 +26,7 @@ const COPIES: usize = 12;
 /// A model to be learned, with all that the user chose for it.
 pub(crate) enum Wanted {
     Mcvq(McvqParams),
+    Mcfa(McfaParams),
     Vq(VqParams),
     Gmm(GmmParams),
 }
@@ -33,6 +35,7 @@ impl Wanted {
     fn kind(&self) -> &'static str {
         match self {
             Self::Mcvq(_) => Mcvq::KIND,
+            Self::Mcfa(_) => Mcfa::KIND,
             Self::Vq(_) => Vq::KIND,
             Self::Gmm(_) => Gmm::KIND,
         }
@@ -41,6 +44,7 @@ impl Wanted {
     fn params(&self) -> Result<serde_json::Value> {
         match self {
             Self::Mcvq(params) => serde_json::to_value(params),
+            Self::Mcfa(params) => serde_json::to_value(params),
             Self::Vq(params) => serde_json::to_value(params),
             Self::Gmm(params) => serde_json::to_value(params),
         }
@@ -51,6 +55,7 @@ impl Wanted {
     pub(crate) fn check(&self) -> Result<()> {
         match self {
             Self::Mcvq(params) => params.check(),
+            Self::Mcfa(params) => params.check(),
             Self::Vq(params) => params.check(),
             Self::Gmm(params) => params.check(),
         }
@@ -60,6 +65,10 @@ impl Wanted {
     fn check_memory(&self, columns: usize) -> Result<()> {
         let (option, states) = match self {
             Self::Mcvq(params) => ("states", params.parts.saturating_mul(params.states)),
+            // Pairs of factors are summed column by column if cells are missing.
+            Self::Mcfa(params) => {
+                ("factors", params.parts.saturating_mul(params.factors * (params.factors + 3) / 2))
+            }
             Self::Vq(params) => ("states", params.states),
             Self::Gmm(params) => ("components", params.components),
         };
@@ -88,6 +97,10 @@ impl Wanted {
             Self::Mcvq(params) => {
                 let (model, training) = mcvq::fit(params, source, plan, context, observer)?;
                 (AnyModel::Mcvq(model), training)
+            }
+            Self::Mcfa(params) => {
+                let (model, training) = mcfa::fit(params, source, plan, context, observer)?;
+                (AnyModel::Mcfa(model), training)
             }
             Self::Vq(params) => {
                 let (model, training) = vq::fit(params, source, plan, context, observer)?;

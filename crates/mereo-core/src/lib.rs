@@ -25,8 +25,8 @@ pub use learn::{
     Statistics, Status, Training, gather, learn, map_rows,
 };
 pub use model::{
-    Encode, Explain, Manifest, ModelFile, Parts, PartsView, Reconstruct, Sample, Score, ScoreKind,
-    Scores, Tensor, encode, reconstruct, responsible_parts, sample, score,
+    Encode, Explain, Looks, Manifest, ModelFile, Parts, PartsView, Reconstruct, Sample, Score,
+    ScoreKind, Scores, Tensor, encode, reconstruct, responsible_parts, sample, score,
 };
 pub use parallel::in_parallel;
 pub use real::Real;

@@ -10,9 +10,17 @@
 //! Then `a = g` removes the KL term. Any other temperature `T > 0` climbs the same bound: along
 //! `g(1/T)` the derivative of `Σ_k g_k G_k` by `1/T` is `-Var_g(G) <= 0`. So `T` is a step size:
 //! `T = n` is the papers' standard update, `T = 1` their r-tied one, and annealing moves between.
+//!
+//! A *factorised* gate is not tied: every row has its own, `g^c_dk ∝ a_dk exp(-Σ_j m_ckj ε_cdkj)`
+//! (see `per_row.rs`), and its prior `a` is their mean over the rows that observe the column.
+//! With an *entropic prior* `P(a_d) ∝ exp(α Σ_k a_dk log a_dk)`, `a` is the most probable one
+//! instead: see `entropic.rs`.
 
 use mereo_core::math::softmax;
+use mereo_core::{Error, Result};
 use serde::{Deserialize, Serialize};
+
+use crate::entropic::most_probable;
 
 /// A gate never falls below this: as its own prior, one of exactly 0 could never rise again,
 /// however wrong an early pass was. It is too little to matter to the bound.
@@ -33,13 +41,19 @@ pub enum Gate {
     },
     /// `T = 1`: the papers' r-tied update, which hardens at once.
     RTied,
+    /// A gate for every row: the conventional mean field, which the papers call fully factorised.
+    Factorised {
+        /// The pass from which rows have gates of their own. Before it the gate is tied and
+        /// moves by the standard update; 0 is a cold start.
+        from: usize,
+    },
 }
 
 impl Gate {
     /// The temperature of a pass, as rows out of `rows`.
     pub(crate) fn temperature(self, pass: usize, rows: f64) -> f64 {
         match self {
-            Self::Standard => rows,
+            Self::Standard | Self::Factorised { .. } => rows,
             Self::RTied => 1.0,
             Self::Annealed { from, passes } => {
                 let first = (from * rows).max(1.0);
@@ -53,9 +67,45 @@ impl Gate {
     pub(crate) fn settles(self) -> usize {
         match self {
             Self::Annealed { passes, .. } => passes,
-            _ => 0,
+            Self::Factorised { from } => from,
+            Self::Standard | Self::RTied => 0,
         }
     }
+
+    /// The first pass in which every row has a gate of its own, if there is one.
+    pub(crate) fn per_row_from(self) -> Option<usize> {
+        match self {
+            Self::Factorised { from } => Some(from),
+            _ => None,
+        }
+    }
+
+    /// Whether a value of this type cannot be learned with.
+    pub(crate) fn check(self) -> Result<()> {
+        match self {
+            Self::Annealed { from, .. } if !(from > 0.0 && from <= 1.0) => Err(Error::option(
+                "gate",
+                format!("a start of {from} is not above 0 and at most 1"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether an entropic prior of this strength can be had; `own` if it is gates of single rows that
+/// it would be the prior of.
+pub(crate) fn check_entropic(entropic: f64, own: bool) -> Result<()> {
+    if !(entropic >= 0.0 && entropic.is_finite()) {
+        let problem = format!("{entropic} is no strength; give a number from 0 up");
+        return Err(Error::option("entropic", problem));
+    }
+    if entropic > 0.0 && !own {
+        return Err(Error::option(
+            "entropic",
+            "a tied gate has no prior of its own; choose the factorised gate or Gibbs sampling",
+        ));
+    }
+    Ok(())
 }
 
 /// Moves the gate `[D, K]`, which is also its own prior, against the expected errors `[D, K]`.
@@ -87,5 +137,51 @@ pub(crate) fn move_gate(
             logs.iter_mut().for_each(|g| *g = g.max(LEAST) / total);
             gate[range].copy_from_slice(&logs);
         }
+    }
+}
+
+/// The prior of gates per row, `[D, K]`, from how much of each column's rows each part has:
+/// their share, or the most probable prior under an entropic one of this strength.
+pub(crate) fn prior_of_gates(prior: &mut [f64], sums: &[f64], parts: usize, entropic: f64) {
+    for (prior, sums) in prior.chunks_exact_mut(parts).zip(sums.chunks_exact(parts)) {
+        let total: f64 = sums.iter().sum();
+        if !(total > 0.0) {
+            continue;
+        }
+        if entropic > 0.0 {
+            most_probable(prior, sums, entropic);
+        } else {
+            prior.iter_mut().zip(sums).for_each(|(a, n)| *a = n / total);
+        }
+        let total: f64 = prior.iter().map(|a| a.max(LEAST)).sum();
+        prior.iter_mut().for_each(|a| *a = a.max(LEAST) / total);
+    }
+}
+
+/// `α Σ_dk a log a`: what an entropic prior adds to the bound.
+pub(crate) fn log_entropic_prior(prior: &[f64], entropic: f64) -> f64 {
+    if entropic == 0.0 {
+        return 0.0;
+    }
+    entropic * prior.iter().filter(|a| **a > 0.0).map(|a| a * a.ln()).sum::<f64>()
+}
+
+/// Whether the params of a model file say that rows have gates of their own: `"gate"` is
+/// `"factorised"` (or an object with that key), or rows were sampled.
+pub(crate) fn has_gates_of_rows(params: &serde_json::Value) -> bool {
+    let names = |field: &str, name: &str| {
+        let value = &params[field];
+        value == name || value.get(name).is_some()
+    };
+    names("gate", "factorised") || names("engine", "gibbs")
+}
+
+/// Makes the params of a model file say so.
+pub(crate) fn say_gates_of_rows(params: &mut serde_json::Value) {
+    if !has_gates_of_rows(params) {
+        if !params.is_object() {
+            *params = serde_json::json!({});
+        }
+        params["gate"] = "factorised".into();
     }
 }

@@ -1,10 +1,18 @@
 //! Models of data as parts with states. A parts model is gate x appearance x prior: the
 //! [`gate`] says which part explains each column and is written once; the appearance is how a
-//! part looks, here a quantiser with a Gaussian a state ([`mcvq`]).
+//! part looks: a quantiser with a Gaussian a state ([`mcvq`]), or a factor analyser ([`mcfa`]).
 
+mod entropic;
+#[cfg(test)]
+mod fixtures;
 pub mod gate;
+pub mod mcfa;
 pub mod mcvq;
+mod memory;
+mod per_row;
 mod seed;
+mod starts;
 
 pub use gate::Gate;
-pub use mcvq::{Mcvq, McvqParams};
+pub use mcfa::{Mcfa, McfaParams};
+pub use mcvq::{Beginning, Engine, Mcvq, McvqParams};

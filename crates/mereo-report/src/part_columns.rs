@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use maud::{Markup, html};
-use mereo_core::PartsView;
+use mereo_core::{Looks, PartsView};
 
 use crate::gates::{Gates, share, top};
 use crate::page::more;
-use crate::parts::{in_order, prior_bar, shown_states};
+use crate::parts::{caption, in_order, shown_states};
 use crate::text;
 use crate::view::View;
 
@@ -23,12 +23,17 @@ const NOTABLE: f64 = 0.2;
 pub(crate) fn legend(view: &View<'_>) -> Markup {
     html! {
         p.quiet.key {
-            "Each " (view.states_called().0) " is shown by the columns in which it differs most from the mean: "
+            "Each " (if is_factors(view) { "look" } else { view.states_called().0 }) " is shown by the columns in which it differs most from the mean: "
             span.up { "above it" } " or " span.down { "below it" }
             @if view.has_deviation() { ", in standard deviations of the column" }
-            ". Its percentage says how common it is."
+            "."
+            @if !is_factors(view) { " Its percentage says how common it is." }
         }
     }
+}
+
+fn is_factors(view: &View<'_>) -> bool {
+    view.parts.is_some_and(|parts| parts.looks == Looks::Factors)
 }
 
 /// A part: its columns, and its states.
@@ -36,7 +41,10 @@ pub(crate) fn part(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates, k: usi
     html! {
         div.tabled {
             div { h4 { "Columns" } (columns(view, parts, gates, k)) }
-            div { h4 { "States" } (states(view, parts, k)) }
+            div {
+                h4 { (if is_factors(view) { "Offset and factors" } else { "States" }) }
+                (states(view, parts, k))
+            }
         }
     }
 }
@@ -97,7 +105,7 @@ pub(crate) fn states(view: &View<'_>, parts: &PartsView<'_>, k: usize) -> Markup
     in_order(parts, k, "profiles", |j, prior| {
         html! {
             div.profile {
-                (prior_bar(k, j, prior, word))
+                (caption(parts, k, j, prior, word))
                 ul.deviations {
                     @for &d in conspicuous.get(&j).into_iter().flatten() {
                         (deviation(view, d, parts.state(k, j)[d], away(j, d), widest))

@@ -1,10 +1,10 @@
 //! Parts of pictures: masks, the combined map, and what each state looks like.
 
 use maud::{Markup, html};
-use mereo_core::PartsView;
+use mereo_core::{Looks, PartsView};
 
 use crate::gates::{Gates, share};
-use crate::parts::{in_order, prior_bar};
+use crate::parts::{caption, in_order, look_name};
 use crate::pictures::Canvas;
 use crate::view::View;
 use crate::{palette, text};
@@ -29,13 +29,21 @@ pub(crate) fn combined(canvas: &Canvas, gates: &Gates) -> Markup {
 }
 
 /// The switch between states as their part sees them and whole states. It needs no script.
-pub(crate) fn whole_switch() -> Markup {
+pub(crate) fn whole_switch(looks: Looks) -> Markup {
     html! {
         p.switch {
-            label { input #whole type="checkbox"; " Show states whole" }
-            span.quiet {
-                " – otherwise a state fades out where its part has no say. "
-                "The number under a state is its name, the percentage how common it is."
+            @match looks {
+                Looks::States => {
+                    label { input #whole type="checkbox"; " Show states whole" }
+                    span.quiet {
+                        " – otherwise a state fades out where its part has no say. "
+                        "The number under a state is its name, the percentage how common it is."
+                    }
+                }
+                Looks::Factors => {
+                    label { input #whole type="checkbox"; " Show looks whole" }
+                    span.quiet { " – otherwise a look fades out where its part has no say." }
+                }
             }
         }
     }
@@ -65,18 +73,16 @@ pub(crate) fn part(view: &View<'_>, canvas: &Canvas, parts: &PartsView<'_>, k: u
 /// What each state of a part looks like.
 pub(crate) fn states(view: &View<'_>, canvas: &Canvas, parts: &PartsView<'_>, k: usize) -> Markup {
     in_order(parts, k, "states", |j, prior| {
-        let alt = format!(
-            "State {} of {}, {}",
-            text::ordinal(j),
-            text::part_name(k),
-            text::percent(prior)
-        );
+        let mut alt = format!("{} of {}", look_name(parts, j), text::part_name(k));
+        if parts.looks == Looks::States {
+            alt = format!("{alt}, {}", text::percent(prior));
+        }
         html! {
             figure.state {
                 @if let Some(picture) = canvas.values(parts.state(k, j), view.scale) {
                     span.tile { img.pixels src=(picture) alt=(alt); }
                 }
-                figcaption { (prior_bar(k, j, prior, "")) }
+                figcaption { (caption(parts, k, j, prior, "")) }
             }
         }
     })

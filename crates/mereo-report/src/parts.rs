@@ -1,7 +1,7 @@
 //! The parts and their states.
 
 use maud::{Markup, html};
-use mereo_core::PartsView;
+use mereo_core::{Looks, PartsView};
 
 use crate::gates::{Gates, top};
 use crate::page::{Section, chip, more};
@@ -27,7 +27,11 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
         return Some(Section {
             id: "parts",
             short: "Parts".to_owned(),
-            heading: "The parts and their states".to_owned(),
+            heading: match parts.looks {
+                Looks::States => "The parts and their states",
+                Looks::Factors => "The parts and their factors",
+            }
+            .to_owned(),
             body: several(view, &parts, gates),
         });
     }
@@ -48,9 +52,19 @@ fn several(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates) -> Markup {
     let columns = if view.canvas.is_some() { "pixels" } else { "columns" };
     html! {
         p {
-            "A part is a group of " (columns) " that change together; a state is one way the part "
-            "can look. Every " (if view.canvas.is_some() { "picture" } else { "row" })
-            " shows one state of each part."
+            "A part is a group of " (columns) " that change together; "
+            @match parts.looks {
+                Looks::States => {
+                    "a state is one way the part can look. Every "
+                    (if view.canvas.is_some() { "picture" } else { "row" })
+                    " shows one state of each part."
+                }
+                Looks::Factors => {
+                    "it looks like its offset, moved along its factors by as much as each "
+                    (if view.canvas.is_some() { "picture" } else { "row" })
+                    " says. Shown are the offset and how the part looks two deviations up and down each factor."
+                }
+            }
         }
         div.overview {
             @if let Some(canvas) = &view.canvas { (part_pictures::combined(canvas, gates)) }
@@ -63,7 +77,7 @@ fn several(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates) -> Markup {
             }
         }
         @if view.canvas.is_none() { (doubtful(view, parts, gates)) }
-        @if view.canvas.is_some() { (part_pictures::whole_switch()) }
+        @if view.canvas.is_some() { (part_pictures::whole_switch(parts.looks)) }
         @else { (part_columns::legend(view)) }
         @for &k in &shown {
             article.part style={ "--c:" (palette::css(k)) } {
@@ -81,9 +95,16 @@ fn several(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates) -> Markup {
 fn single(view: &View<'_>, parts: &PartsView<'_>, many: &str) -> Markup {
     html! {
         p {
-            "Each of the " (many) " is one typical "
-            (if view.canvas.is_some() { "picture" } else { "row" })
-            ", the most common first."
+            @match parts.looks {
+                Looks::States => {
+                    "Each of the " (many) " is one typical "
+                    (if view.canvas.is_some() { "picture" } else { "row" })
+                    ", the most common first."
+                }
+                Looks::Factors => {
+                    "First the offset, then how it looks two deviations up and down each factor."
+                }
+            }
         }
         @if view.canvas.is_none() { (part_columns::legend(view)) }
         article.part.only style={ "--c:" (palette::css(0)) } {
@@ -204,19 +225,52 @@ pub(crate) fn in_order(
     html! {
         (grid(open))
         @if !folded.is_empty() {
-            (more(&format!("{} more, less common", text::count(folded.len())), &grid(folded)))
+            (more(&match parts.looks {
+                Looks::States => format!("{} more, less common", text::count(folded.len())),
+                Looks::Factors => format!("{} more", text::count(folded.len())),
+            }, &grid(folded)))
         }
         @if left_out > 0 {
             p.quiet {
-                (text::count(left_out)) " rarer "
-                (if left_out == 1 { "state is" } else { "states are" }) " not shown."
+                (text::count(left_out))
+                @match parts.looks {
+                    Looks::States if left_out == 1 => " rarer state is not shown.",
+                    Looks::States => " rarer states are not shown.",
+                    Looks::Factors => " more are not shown.",
+                }
             }
         }
     }
 }
 
+/// What a look is called.
+pub(crate) fn look_name(parts: &PartsView<'_>, look: usize) -> String {
+    match (parts.looks, look) {
+        (Looks::States, _) => format!("State {}", text::ordinal(look)),
+        (Looks::Factors, 0) => "offset".to_owned(),
+        (Looks::Factors, _) => {
+            let side = if look % 2 == 1 { "up" } else { "down" };
+            format!("factor {} {side}", text::ordinal((look - 1) / 2))
+        }
+    }
+}
+
+/// The caption of a look: of a state how common it is, of others what it is.
+pub(crate) fn caption(
+    parts: &PartsView<'_>,
+    part: usize,
+    look: usize,
+    prior: f64,
+    word: &str,
+) -> Markup {
+    match parts.looks {
+        Looks::States => prior_bar(part, look, prior, word),
+        Looks::Factors => html! { span.prior { span.state-name { (look_name(parts, look)) } } },
+    }
+}
+
 /// How common a state is: a bar and a percentage.
-pub(crate) fn prior_bar(part: usize, state: usize, prior: f64, word: &str) -> Markup {
+fn prior_bar(part: usize, state: usize, prior: f64, word: &str) -> Markup {
     let of = format!("state {} of {}", text::ordinal(state), text::part_name(part).to_lowercase());
     html! {
         span.prior title=(of) {

@@ -1,7 +1,7 @@
 //! What was learned, in a sentence or two and a handful of numbers.
 
 use maud::{Markup, html};
-use mereo_core::{ScoreKind, Status};
+use mereo_core::{Looks, ScoreKind, Status};
 
 use crate::view::View;
 use crate::{rows, text};
@@ -23,8 +23,14 @@ fn what(view: &View<'_>) -> String {
         Some(parts) if parts.parts > 1 => format!(
             "{}, each with {}",
             text::counted(parts.parts, "part", "parts"),
-            text::counted(parts.states, "appearance", "appearances"),
+            match parts.looks {
+                Looks::States => text::counted(parts.states, "appearance", "appearances"),
+                Looks::Factors => text::counted(parts.states / 2, "factor", "factors"),
+            },
         ),
+        Some(parts) if parts.looks == Looks::Factors => {
+            format!("One part with {}", text::counted(parts.states / 2, "factor", "factors"))
+        }
         Some(parts) => {
             let (one, many) = view.states_called();
             let typical = if view.canvas.is_some() { "picture" } else { "row" };
@@ -87,6 +93,10 @@ fn tiles(view: &View<'_>) -> Vec<(&'static str, String, String)> {
     if let Some(parts) = view.parts {
         if parts.parts > 1 {
             tiles.push(("Parts", text::count(parts.parts), String::new()));
+        }
+        if parts.looks == Looks::Factors {
+            tiles.push(("Factors", text::count(parts.states / 2), "of each part".to_owned()));
+        } else if parts.parts > 1 {
             tiles.push(("States", text::count(parts.states), "of each part".to_owned()));
         } else {
             let name = if view.states_called().0 == "state" { "States" } else { "Components" };

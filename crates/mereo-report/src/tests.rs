@@ -39,6 +39,7 @@ impl Model {
             columns: self.columns,
             parts: self.parts,
             states: self.states,
+            looks: mereo_core::Looks::States,
             gate: &self.gate,
             state_prior: &self.prior,
             mean: &self.mean,

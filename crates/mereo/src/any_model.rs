@@ -7,7 +7,7 @@ use mereo_core::{
     Sample, Score,
 };
 use mereo_mixture::Gmm;
-use mereo_parts::Mcvq;
+use mereo_parts::{Mcfa, Mcvq};
 use mereo_quantize::Vq;
 
 /// A model of any kind, and what it can do. Each question answers with the capability, or with
@@ -32,6 +32,8 @@ use mereo_quantize::Vq;
 pub enum AnyModel {
     /// Multiple cause vector quantisation.
     Mcvq(Mcvq),
+    /// Multiple cause factor analysis.
+    Mcfa(Mcfa),
     /// Vector quantisation by k-means.
     Vq(Vq),
     /// A diagonal Gaussian mixture.
@@ -43,6 +45,7 @@ macro_rules! with_model {
     ($any:expr, $model:ident => $body:expr) => {
         match $any {
             AnyModel::Mcvq($model) => $body,
+            AnyModel::Mcfa($model) => $body,
             AnyModel::Vq($model) => $body,
             AnyModel::Gmm($model) => $body,
         }
@@ -72,6 +75,7 @@ impl AnyModel {
         let manifest = file.manifest.clone();
         let model = match manifest.model.as_str() {
             Mcvq::KIND => Self::Mcvq(Mcvq::from_file(file, path)?),
+            Mcfa::KIND => Self::Mcfa(Mcfa::from_file(file, path)?),
             Vq::KIND => Self::Vq(Vq::from_file(file, path)?),
             Gmm::KIND => Self::Gmm(Gmm::from_file(file, path)?),
             other => {
@@ -130,6 +134,7 @@ impl AnyModel {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Mcvq(_) => Mcvq::KIND,
+            Self::Mcfa(_) => Mcfa::KIND,
             Self::Vq(_) => Vq::KIND,
             Self::Gmm(_) => Gmm::KIND,
         }
@@ -266,6 +271,7 @@ impl AnyModel {
     pub fn explainer<T: Real>(&self) -> Option<&dyn Explain<T>> {
         match self {
             Self::Mcvq(model) => Some(model),
+            Self::Mcfa(model) => Some(model),
             Self::Vq(_) | Self::Gmm(_) => None,
         }
     }

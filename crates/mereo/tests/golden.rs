@@ -18,15 +18,16 @@ fn files_of_format_1_load_and_score_as_they_did() {
     };
     let text = std::fs::read_to_string(golden("scores.json")).unwrap();
     let expected: serde_json::Value = serde_json::from_str(&text).unwrap();
-    for kind in ["mcvq", "vq", "gmm"] {
-        let path = golden(&format!("{kind}-1.safetensors"));
+    for name in ["mcvq", "mcvq-factorised", "mcfa", "vq", "gmm"] {
+        let path = golden(&format!("{name}-1.safetensors"));
         let (model, manifest) = AnyModel::open(&path).unwrap();
+        let kind = name.split('-').next().unwrap();
         assert_eq!((model.kind(), manifest.format), (kind, 1));
         assert_eq!(manifest.columns.as_deref().unwrap(), ["left", "right", "up", "down"]);
         let training = manifest.training.unwrap();
         assert_eq!(training.rows, 60);
         let scores = score(model.scorer::<f64>().unwrap(), &rows, &Context::new(0)).unwrap();
-        let then: Vec<f64> = expected[kind]["rows"]
+        let then: Vec<f64> = expected[name]["rows"]
             .as_array()
             .unwrap()
             .iter()
@@ -36,7 +37,7 @@ fn files_of_format_1_load_and_score_as_they_did() {
         for (row, (now, then)) in scores.rows.iter().zip(then).enumerate() {
             assert!(
                 (now - then).abs() < 1e-9 * (1.0 + then.abs()),
-                "{kind}, row {row}: {now} {then}"
+                "{name}, row {row}: {now} {then}"
             );
         }
     }

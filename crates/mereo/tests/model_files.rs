@@ -34,7 +34,7 @@ fn manifest(kind: &str) -> String {
     format!("{{\"format\":1,\"model\":\"{kind}\"}}")
 }
 
-/// A valid file of each kind: two columns, two states.
+/// A valid file of each kind: two columns, two states (or one factor).
 fn valid(kind: &str) -> Vec<u8> {
     let mean: &[f64] = &[0.0, 0.0, 10.0, 10.0];
     match kind {
@@ -54,6 +54,15 @@ fn valid(kind: &str) -> Vec<u8> {
                 ("variance", &[2, 2], &[1.0; 4]),
             ],
         ),
+        "mcfa" => by_hand(
+            &manifest(kind),
+            &[
+                ("gate", &[2, 1], &[1.0; 2]),
+                ("loading", &[1, 2, 1], &[0.0; 2]),
+                ("offset", &[1, 2], &[0.0; 2]),
+                ("noise", &[1, 2], &[1.0; 2]),
+            ],
+        ),
         _ => by_hand(
             &manifest(kind),
             &[
@@ -66,7 +75,7 @@ fn valid(kind: &str) -> Vec<u8> {
     }
 }
 
-const KINDS: [&str; 3] = ["vq", "gmm", "mcvq"];
+const KINDS: [&str; 4] = ["vq", "gmm", "mcvq", "mcfa"];
 
 fn open(bytes: &[u8]) -> mereo::Result<AnyModel> {
     let path = "some.safetensors".as_ref();
@@ -111,7 +120,12 @@ fn a_file_by_hand_of_each_kind_scores() {
         let scores = score(model.scorer::<f64>().unwrap(), &table, &Context::new(0)).unwrap();
         // At a mean of one of two equal states, the other far away: ½ N(0)^D.
         let half = 0.5f64.ln();
-        for (found, right) in scores.rows.iter().zip([half - LOG_2_PI, half - 0.5 * LOG_2_PI]) {
+        let right = match kind {
+            // One part that does not move: N(0)^2, and N(10).
+            "mcfa" => [-LOG_2_PI, -50.0 - 0.5 * LOG_2_PI],
+            _ => [half - LOG_2_PI, half - 0.5 * LOG_2_PI],
+        };
+        for (found, right) in scores.rows.iter().zip(right) {
             assert!((found - right).abs() < 1e-9, "{kind}: {found}, not {right}");
         }
         exercise(&model);

@@ -41,6 +41,24 @@ fn models() -> Vec<Parts> {
             ],
         },
         Parts {
+            manifest: r#"{"format":1,"model":"mcvq","params":{"gate":"factorised"}}"#.to_owned(),
+            tensors: vec![
+                tensor("gate", &[2, 2], &[0.9, 0.1, 0.2, 0.8]),
+                tensor("mean", &[2, 1, 2], mean),
+                tensor("state_prior", &[2, 1], &[1.0; 2]),
+                tensor("variance", &[2, 1, 2], &[1.0; 4]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"mcfa","columns":["a","b"]}"#.to_owned(),
+            tensors: vec![
+                tensor("gate", &[2, 2], &[0.9, 0.1, 0.2, 0.8]),
+                tensor("loading", &[2, 2, 1], &[1.0, 0.5, -1.0, 0.25]),
+                tensor("offset", &[2, 2], &[0.0, 0.0, 10.0, 10.0]),
+                tensor("noise", &[2, 2], &[1.0; 4]),
+            ],
+        },
+        Parts {
             manifest: r#"{"format":1,"model":"vq","picture":{"height":1,"width":2,"channels":1}}"#
                 .to_owned(),
             tensors: vec![

@@ -257,3 +257,44 @@ fn quiet_says_nothing() {
         world.run("fit mcvq d.npy --parts 2 --states 2 --passes 3 -q --json -o m.safetensors");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
 }
+
+#[test]
+fn parts_with_factors_do_what_parts_with_states_do() {
+    let world = World::new();
+    world.ok("toy shapes --rows 150 -o d.npy");
+    let told = world.json(
+        "fit mcfa d.npy --parts 3 --factors 2 --restarts 1 --passes 12 -o m.safetensors --json",
+    );
+    assert_eq!(told["model"], "mcfa");
+    let shown = world.ok("show m.safetensors");
+    assert!(shown.starts_with("mcfa model of 121 columns: 3 parts of 2 factors"), "{shown}");
+    assert_eq!(world.json("show m.safetensors --json")["parts"][0]["factors"], 2);
+    assert_eq!(world.json("score m.safetensors d.npy --json")["kind"], "bound");
+    world.ok("encode m.safetensors d.npy -o codes.npy");
+    assert_eq!(npy_shape(&world.path("codes.npy")), [150, 6]);
+    world.ok("reconstruct m.safetensors d.npy -o r.npy");
+    world.ok("sample m.safetensors -n 3 -o s.npy");
+    world.ok("report m.safetensors d.npy -o r.html");
+    let page = world.text("r.html");
+    assert!(page.contains("factor 2 down") && page.contains("The parts and their factors"));
+}
+
+#[test]
+fn gates_and_engines_can_be_chosen() {
+    let world = World::new();
+    world.ok("toy shapes --rows 80 -o d.npy");
+    let size = "--parts 3 --states 3 --restarts 1 --passes 6";
+    for (options, key) in [
+        ("--gate factorised --warm 2 --entropic 3", "factorised"),
+        ("--engine gibbs --sweeps 2", "gibbs"),
+    ] {
+        world.ok(&format!("fit mcvq d.npy {size} {options} -o m.safetensors"));
+        let params = world.json("show m.safetensors --json")["manifest"]["params"].clone();
+        assert!(params.to_string().contains(key), "{params}");
+        assert_eq!(world.json("score m.safetensors d.npy --json")["kind"], "bound");
+    }
+    for wrong in ["--entropic 3", "--warm 3", "--sweeps 3", "--engine gibbs --gate standard"] {
+        let ran = world.run(&format!("fit mcvq d.npy {size} {wrong} -o m.safetensors"));
+        assert_eq!(ran.code, Some(1), "{wrong}");
+    }
+}

@@ -26,7 +26,7 @@ fn every_verb_explains_itself_with_examples() {
         assert!(help.contains("Examples:"), "{verb}");
         assert!(help.lines().next().unwrap().len() > 20, "{verb}");
     }
-    for model in ["mcvq", "vq", "gmm"] {
+    for model in ["mcvq", "mcfa", "vq", "gmm"] {
         let help = world.ok(&format!("fit {model} --help"));
         assert!(help.contains("Examples:") && help.contains("[default: "), "{help}");
     }
@@ -41,7 +41,7 @@ fn examples_in_the_help_are_understood() {
     for verb in VERBS
         .iter()
         .map(|v| (*v).to_owned())
-        .chain(["fit mcvq", "fit vq", "fit gmm"].map(ToOwned::to_owned))
+        .chain(["fit mcvq", "fit mcfa", "fit vq", "fit gmm"].map(ToOwned::to_owned))
     {
         let help = world.ok(&format!("{verb} --help"));
         let examples = help.split("Examples:").nth(1).unwrap();

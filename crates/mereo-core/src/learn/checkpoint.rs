@@ -13,7 +13,7 @@ use super::observe::Restart;
 use crate::source::Fnv;
 use crate::{Error, Result, write_atomically};
 
-const MAGIC: &[u8; 8] = b"mereo-c1";
+const MAGIC: &[u8; 8] = b"mereo-c2";
 
 /// Where and how often to keep the state of the loop, and whether to go on from what is there.
 #[derive(Debug, Clone)]
@@ -38,8 +38,9 @@ impl Checkpoints {
 pub(super) struct Progress<S> {
     /// The restart that is under way.
     pub(super) restart: usize,
-    /// Its state, how it was started, and the bounds so far; none if it was not started yet.
-    pub(super) current: Option<(S, Restart)>,
+    /// Its state, how it was started, the bounds so far, and what lanes remember of their rows;
+    /// none if it was not started yet.
+    pub(super) current: Option<(S, Restart, Vec<Vec<f64>>)>,
     /// Restarts that ended.
     pub(super) ended: Vec<Restart>,
     /// The best of them.
@@ -51,7 +52,7 @@ pub(super) fn save<S: Serialize>(
     path: &Path,
     identity: u64,
     restart: usize,
-    current: Option<(&S, &Restart)>,
+    current: Option<(&S, &Restart, Vec<Vec<f64>>)>,
     ended: &[Restart],
     best: Option<&(usize, S)>,
 ) -> Result<()> {

@@ -53,6 +53,11 @@ impl<S: Statistics, W: Send> Lanes<S, W> {
         Self { lanes }
     }
 
+    /// The lanes' workspaces, in order.
+    pub(crate) fn workspaces(&mut self) -> impl Iterator<Item = &mut W> {
+        self.lanes.iter_mut().map(|lane| &mut lane.2)
+    }
+
     /// Looks at every row once and returns the sum.
     pub(crate) fn pass<T: Real>(
         &mut self,

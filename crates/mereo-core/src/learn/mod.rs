@@ -83,6 +83,15 @@ pub trait Learner<T: Real>: Sync {
         statistics: &mut Self::Statistics,
     );
 
+    /// What a lane's workspace remembers of its rows from one pass to the next, for checkpoints.
+    /// A learner that remembers must be right without it too: at the first pass there is nothing.
+    fn memory(&self, _workspace: &Self::Workspace) -> Vec<f64> {
+        Vec::new()
+    }
+
+    /// Gives a workspace back what [`memory`](Learner::memory) took from it.
+    fn remember(&self, _workspace: &mut Self::Workspace, _memory: &[f64]) {}
+
     /// The bound of the state that was looked with.
     fn bound(&self, statistics: &Self::Statistics) -> f64;
 
@@ -165,7 +174,12 @@ pub fn learn<T: Real, L: Learner<T>>(
     while progress.restart < plan.restarts {
         let restart = progress.restart;
         let (mut state, mut told) = match progress.current.take() {
-            Some(current) => current,
+            Some((state, told, memory)) => {
+                for (workspace, memory) in lanes.workspaces().zip(&memory) {
+                    learner.remember(workspace, memory);
+                }
+                (state, told)
+            }
             None => {
                 observer.starting(restart, plan.restarts);
                 match learner.start(source, restart, context) {
@@ -231,7 +245,8 @@ pub fn learn<T: Real, L: Learner<T>>(
             if let Some(c) = &plan.checkpoints
                 && saved.elapsed() >= c.every
             {
-                let current = Some((&state, &told));
+                let memory = lanes.workspaces().map(|workspace| learner.memory(workspace));
+                let current = Some((&state, &told, memory.collect()));
                 checkpoint::save(
                     &c.path,
                     identity,

@@ -65,6 +65,16 @@ pub trait Sample: Sync {
     fn sample_row(&self, random: &mut Random, noise: bool, row: &mut [f64]);
 }
 
+/// What the looks of a part are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Looks {
+    /// Its states, of which every row shows one.
+    States,
+    /// Those of a factor analyser: its offset, then for each factor how it looks two of the factor's
+    /// deviations up, and as many down. A row can look like anything between and beyond.
+    Factors,
+}
+
 /// The parts of a model, lent out: what there is to show.
 #[derive(Debug, Clone, Copy)]
 pub struct PartsView<'a> {
@@ -72,8 +82,10 @@ pub struct PartsView<'a> {
     pub columns: usize,
     /// Number of parts, K.
     pub parts: usize,
-    /// Number of states of each part, J.
+    /// Number of states of each part, J; of looks, if these are not states.
     pub states: usize,
+    /// What the looks are.
+    pub looks: Looks,
     /// How strongly each column belongs to each part, `[D, K]`.
     pub gate: &'a [f64],
     /// How common each state is, `[K, J]`.

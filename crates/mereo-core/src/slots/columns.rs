@@ -210,7 +210,7 @@ impl<T: Real> Frame<T> {
 
     /// A cell of the data in the frame's units.
     #[inline(always)]
-    pub(super) fn cell(&self, column: usize, value: T) -> T {
+    pub fn cell(&self, column: usize, value: T) -> T {
         limited((value - self.centre[column]) * self.inverse[column])
     }
 }

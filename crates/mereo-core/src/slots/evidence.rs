@@ -161,7 +161,7 @@ impl<T: Real> Evidence<T> {
         form: &Form,
         log_variance: impl Fn(usize, f64) -> f64 + Sync,
     ) -> Self {
-        let (slots, columns) = (params.slots(), frame.columns());
+        let columns = frame.columns();
         // Of one slot in one column: coefficients of x'², x' and 1.
         let natural = |s: usize, d: usize| {
             let scale = frame.scale(d);
@@ -172,7 +172,20 @@ impl<T: Real> Evidence<T> {
             let constant = -0.5 * (precision * mean * mean + normaliser);
             [-0.5 * precision, precision * mean, constant]
         };
-        let mut base: Vec<f64> = params.log_prior.to_vec();
+        Self::polynomial(params.log_prior, frame, form, natural)
+    }
+
+    /// Any polynomials of degree 2 in the cells: number s of a row is `base_s` and, for every
+    /// observed column d, `a x² + b x + c`, with x in the frame's units and `[a, b, c]` what
+    /// `coefficients(s, d)` says.
+    pub fn polynomial(
+        base: &[f64],
+        frame: &Frame<T>,
+        form: &Form,
+        coefficients: impl Fn(usize, usize) -> [f64; 3],
+    ) -> Self {
+        let (slots, columns, prior, natural) = (base.len(), frame.columns(), base, coefficients);
+        let mut base: Vec<f64> = prior.to_vec();
         let coefficients = match form {
             Form::Dense => {
                 let mut table = vec![T::ZERO; slots * 3 * columns];
@@ -237,7 +250,7 @@ impl<T: Real> Evidence<T> {
             slots,
             columns,
             frame: frame.clone(),
-            prior: narrow(params.log_prior),
+            prior: narrow(prior),
             base: narrow(&base),
             coefficients,
         }

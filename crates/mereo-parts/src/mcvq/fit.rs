@@ -1,18 +1,15 @@
 //! Learning from a source.
 
-use std::sync::{Mutex, PoisonError};
-
 use mereo_core::slots::Ground;
 use mereo_core::{
     Context, Learned, Observer, Plan, Real, Result, Schedule, Source, Start, Training, learn,
 };
 
-use super::learner::{McvqLearner, State};
+use super::learner::McvqLearner;
+use super::rows::Gibbs;
 use super::starts::Starts;
-use super::{Mcvq, McvqParams};
-
-/// Passes in which the variance floor falls from the column's whole variance to its final value.
-const FLOOR_PASSES: usize = 20;
+use super::{Beginning, Engine, Mcvq, McvqParams};
+use crate::starts::{Turns, falling_floor, sample};
 
 /// Learns an MCVQ model.
 ///
@@ -36,37 +33,31 @@ pub fn fit<T: Real>(
     params.check()?;
     let ground = Ground::survey(source, context)?;
     let starts = Starts { params, ground: &ground };
-    // Two kinds of start use the same scouts, which are by far the dearest part of them.
-    let kept: Mutex<Option<(usize, Vec<State>)>> = Mutex::new(None);
+    let turns = Turns::new(&starts, &ground.form);
     let start = |source: &dyn Source<T>, restart: usize, context: &Context| {
-        let sample = starts.sample(source, context)?;
-        let (round, kind) = (restart / 3, restart % 3);
-        if kind == 0 {
-            return starts.seeded(&sample, restart, context);
+        if params.start == Beginning::Papers {
+            let sample = sample(source, &ground.form, context)?;
+            let random = context.random("papers", [restart as u64, 0]);
+            let state = starts.random_state(&sample, random);
+            return Ok(Start { state, how: "papers".to_owned() });
         }
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let scouts = match kept.take() {
-            Some((of, scouts)) if of == round => scouts,
-            _ => starts.scouts(&sample, round, context)?,
-        };
-        let start = if kind == 1 {
-            Start { state: scouts[0].clone(), how: "scouted".to_owned() }
-        } else {
-            starts.agreed(&sample, &scouts, restart, context)?
-        };
-        *kept = Some((round, scouts));
-        Ok(start)
+        turns.start(source, restart, context)
+    };
+    let floor = match params.start {
+        Beginning::InTurn => falling_floor(params.variance_floor),
+        Beginning::Papers => Schedule::constant(params.variance_floor),
     };
     let learner = McvqLearner {
         start: &start,
         description: format!("{params:?}"),
-        ..starts.learner(params.gate, falling_floor(params))
+        entropic: params.entropic,
+        gibbs: match params.engine {
+            Engine::Variational => None,
+            Engine::Gibbs { sweeps } => Some(Gibbs { sweeps, context: context.clone() }),
+        },
+        ..starts.learner(params.gate, floor)
     };
     let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
-    Ok((Mcvq::from_state(state, params.parts, params.states), training))
-}
-
-/// The variance floor: from the column's whole variance to its final value.
-pub(super) fn falling_floor(params: &McvqParams) -> Schedule {
-    Schedule::linear(1.0, params.variance_floor, FLOOR_PASSES)
+    let model = Mcvq::from_state(state, params.parts, params.states);
+    Ok((model.with_gates_of_rows(params.has_gates_of_rows()), training))
 }

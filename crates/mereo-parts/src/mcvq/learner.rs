@@ -11,7 +11,11 @@ use mereo_core::{
 use serde::{Deserialize, Serialize};
 
 use crate::Gate;
-use crate::gate::move_gate;
+use crate::gate::{log_entropic_prior, move_gate, prior_of_gates};
+use crate::memory::Memory;
+use crate::per_row::{RowSums, RowWork};
+
+use super::rows::{Gibbs, Rounds, RowPass, gate_sums};
 
 /// A state is empty when its prior is below this share of an equal one.
 const EMPTY: f64 = 1e-3;
@@ -53,6 +57,10 @@ pub(crate) struct McvqLearner<'a, T> {
     pub(crate) form: Form,
     /// Whether empty states are seeded anew.
     pub(crate) reseed: bool,
+    /// Strength of the entropic prior on the gate.
+    pub(crate) entropic: f64,
+    /// Looks at samples instead of expectations.
+    pub(crate) gibbs: Option<Gibbs>,
     pub(crate) start: &'a Starter<'a, T>,
     /// What the user chose, for checkpoints.
     pub(crate) description: String,
@@ -64,6 +72,8 @@ pub(crate) struct McvqStatistics<T> {
     bound: f64,
     /// For each part the rows it explains worst by log normaliser, if there are empty states.
     worst: WorstRows,
+    /// In place of `slots`, where rows have gates of their own.
+    rows: RowSums,
 }
 
 impl<T: Real> Statistics for McvqStatistics<T> {
@@ -71,12 +81,14 @@ impl<T: Real> Statistics for McvqStatistics<T> {
         self.slots.merge(&other.slots);
         self.bound += other.bound;
         self.worst.merge(&other.worst);
+        self.rows.merge(&other.rows);
     }
 
     fn reset(&mut self) {
         self.slots.reset();
         self.bound = 0.0;
         self.worst.clear();
+        self.rows.reset();
     }
 
     fn finish(&mut self) {
@@ -84,7 +96,7 @@ impl<T: Real> Statistics for McvqStatistics<T> {
     }
 
     fn bytes(&self) -> usize {
-        self.slots.bytes()
+        self.slots.bytes() + self.rows.bytes()
     }
 }
 
@@ -92,11 +104,30 @@ impl<T: Real> Statistics for McvqStatistics<T> {
 pub(crate) struct Prepared<T> {
     evidence: Evidence<T>,
     keep_worst: bool,
+    /// If rows have gates of their own in this pass.
+    rows: Option<RowPass<T>>,
+}
+
+/// Memory for looking at a batch.
+pub(crate) struct Work<T> {
+    slots: SlotWork<T>,
+    rows: RowWork<T>,
+    /// Codes or sampled states of the lane's rows, if they have gates of their own.
+    memory: Memory<T>,
 }
 
 impl<T: Real> McvqLearner<'_, T> {
     fn columns(&self) -> usize {
         self.frame.columns()
+    }
+
+    /// The first pass in which rows have gates of their own.
+    fn per_row_from(&self) -> Option<usize> {
+        if self.gibbs.is_some() { Some(0) } else { self.gate.per_row_from() }
+    }
+
+    fn is_per_row(&self, pass: Pass) -> bool {
+        self.per_row_from().is_some_and(|from| pass.pass >= from)
     }
 
     fn has_empty_state(&self, state: &State) -> bool {
@@ -170,7 +201,7 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
     type State = State;
     type Prepared = Prepared<T>;
     type Statistics = McvqStatistics<T>;
-    type Workspace = SlotWork<T>;
+    type Workspace = Work<T>;
 
     fn describe(&self) -> String {
         self.description.clone()
@@ -186,10 +217,13 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
     }
 
     fn settles(&self, _restart: usize) -> usize {
+        if self.gibbs.is_some() {
+            return usize::MAX;
+        }
         self.gate.settles().max(self.floor.settles())
     }
 
-    fn prepare(&self, state: &State, _pass: Pass) -> Prepared<T> {
+    fn prepare(&self, state: &State, pass: Pass) -> Prepared<T> {
         // A prior of 0 has no logarithm; this is as good as 0 in either number type.
         let log_prior: Vec<f64> = state.state_prior.iter().map(|b| b.max(1e-300).ln()).collect();
         let params = SlotParams {
@@ -203,6 +237,12 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
         Prepared {
             evidence: Evidence::in_frame(&params, &self.frame, &self.form),
             keep_worst: self.has_empty_state(state),
+            rows: self.is_per_row(pass).then(|| RowPass {
+                rounds: Rounds::of(self.gibbs.as_ref(), pass),
+                forget: self.per_row_from() == Some(pass.pass),
+                log_entropic_prior: log_entropic_prior(&state.gate, self.entropic),
+                ..RowPass::new(&params, &self.frame)
+            }),
         }
     }
 
@@ -211,21 +251,39 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
             slots: SlotStatistics::new(self.parts * self.states, self.columns(), &self.form),
             bound: 0.0,
             worst: WorstRows::new(self.parts, self.states),
+            rows: match self.per_row_from() {
+                Some(_) => RowSums::new(self.parts * self.states, self.columns()),
+                None => RowSums::default(),
+            },
         }
     }
 
-    fn workspace(&self) -> SlotWork<T> {
-        SlotWork::default()
+    fn workspace(&self) -> Work<T> {
+        Work { slots: SlotWork::default(), rows: RowWork::default(), memory: Memory::default() }
+    }
+
+    fn memory(&self, work: &Work<T>) -> Vec<f64> {
+        work.memory.keep()
+    }
+
+    fn remember(&self, work: &mut Work<T>, memory: &[f64]) {
+        work.memory.recall(memory);
     }
 
     fn look(
         &self,
         prepared: &Prepared<T>,
         batch: &Batch<'_, T>,
-        work: &mut SlotWork<T>,
+        work: &mut Work<T>,
         statistics: &mut McvqStatistics<T>,
     ) {
-        let rows = batch.rows;
+        if let Some(own) = &prepared.rows {
+            let worst = prepared.keep_worst.then_some(&mut statistics.worst);
+            let Work { rows, memory, .. } = work;
+            statistics.bound += own.look(batch, rows, memory, &mut statistics.rows, worst);
+            return;
+        }
+        let (work, rows) = (&mut work.slots, batch.rows);
         prepared.evidence.of(batch, work);
         work.norms.resize(self.parts * rows, T::ZERO);
         responsibilities(&mut work.slots, &mut work.norms, self.states, rows, batch.weights);
@@ -249,7 +307,7 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
     fn bound(&self, statistics: &McvqStatistics<T>) -> f64 {
         let units: f64 =
             self.observed.iter().enumerate().map(|(d, n)| n * self.frame.scale(d).ln()).sum();
-        statistics.bound - units
+        statistics.bound - units + statistics.rows.log_entropic_prior
     }
 
     fn relearn(
@@ -260,11 +318,25 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
     ) -> Vec<String> {
         let floor: Vec<f64> = self.reference.iter().map(|v| v * self.floor.at(pass.pass)).collect();
         let seeding = self.has_empty_state(state);
-        for (b, total) in state.state_prior.iter_mut().zip(&statistics.slots.total) {
+        let per_row = self.is_per_row(pass);
+        let (totals, moments) = if per_row {
+            (&statistics.rows.totals, statistics.rows.moments(self.columns()))
+        } else {
+            (&statistics.slots.total, statistics.slots.moments(&self.frame))
+        };
+        for (b, total) in state.state_prior.iter_mut().zip(totals) {
             *b = total / self.rows;
         }
-        let moments = statistics.slots.moments(&self.frame);
         moments.relearn(&self.frame, &floor, &mut state.mean, &mut state.variance);
+        if per_row {
+            let sums = gate_sums(&moments, self.parts, self.columns());
+            prior_of_gates(&mut state.gate, &sums, self.parts, self.entropic);
+            return if seeding {
+                self.seed_empty_states(state, statistics, &floor)
+            } else {
+                Vec::new()
+            };
+        }
         let errors = self.expected_errors(state, &moments);
         let temperature = self.gate.temperature(pass.pass, self.rows);
         move_gate(&mut state.gate, &errors, &self.observed, self.rows, temperature);

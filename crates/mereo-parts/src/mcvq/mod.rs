@@ -21,16 +21,24 @@
 //!   cancels, as it does not depend on the row);
 //! - the gate: see [`crate::gate`].
 //!
+//! With gates of single rows ([`crate::Gate::Factorised`]) `g` and its divergence stand inside the
+//! sum over rows, means and variances weigh rows by `g^c_dk m_kj`, and `a` is the mean of `g^c`: see
+//! `per_row.rs`. With samples of `r` and `s` in their places it is Monte Carlo EM
+//! ([`Engine::Gibbs`]): sampling `r` given `s` and `s` given `r` in turn, each from its exact
+//! conditional.
+//!
 //! One pass does them in this order; each raises F, so F never falls at a fixed variance floor.
 
 mod fit;
 mod learner;
 mod model;
+mod model_rows;
 mod params;
+mod rows;
 mod starts;
 #[cfg(test)]
 mod tests;
 
 pub use fit::fit;
 pub use model::Mcvq;
-pub use params::McvqParams;
+pub use params::{Beginning, Engine, McvqParams};

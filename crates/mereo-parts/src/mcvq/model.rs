@@ -5,24 +5,26 @@ use std::path::Path;
 use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, product_tn};
 use mereo_core::slots::{Evidence, Form, Frame, SlotParams, SlotWork, responsibilities};
 use mereo_core::{
-    Batch, Encode, Explain, Manifest, ModelFile, Parts, PartsView, Random, Real, Reconstruct,
-    Result, Sample, Score, ScoreKind, Tensor, draw,
+    Batch, Encode, Explain, Looks, Manifest, ModelFile, Parts, PartsView, Random, Real,
+    Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
 };
 use rand_distr::{Distribution, StandardNormal};
 
 use super::learner::State;
+use crate::gate::{has_gates_of_rows, say_gates_of_rows};
 
 /// A learned MCVQ model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mcvq {
-    parts: usize,
-    states: usize,
-    columns: usize,
+    pub(super) parts: usize,
+    pub(super) states: usize,
+    pub(super) columns: usize,
     gate: Vec<f64>,
-    gate_prior: Vec<f64>,
+    pub(super) gate_prior: Vec<f64>,
     state_prior: Vec<f64>,
-    mean: Vec<f64>,
-    variance: Vec<f64>,
+    pub(super) mean: Vec<f64>,
+    pub(super) variance: Vec<f64>,
+    gates_of_rows: bool,
 }
 
 impl Mcvq {
@@ -32,7 +34,29 @@ impl Mcvq {
     pub(crate) fn from_state(state: State, parts: usize, states: usize) -> Self {
         let State { gate, state_prior, mean, variance, .. } = state;
         let columns = gate.len() / parts;
-        Self { parts, states, columns, gate_prior: gate.clone(), gate, state_prior, mean, variance }
+        let gate_prior = gate.clone();
+        Self {
+            parts,
+            states,
+            columns,
+            gate,
+            gate_prior,
+            state_prior,
+            mean,
+            variance,
+            gates_of_rows: false,
+        }
+    }
+
+    /// Gives rows gates of their own, or not: how a model was learned is how it sees new rows.
+    pub(crate) fn with_gates_of_rows(mut self, yes: bool) -> Self {
+        self.gates_of_rows = yes;
+        self
+    }
+
+    /// Whether every row has a gate of its own, with `gate_prior` as its prior, instead of `gate`.
+    pub fn has_gates_of_rows(&self) -> bool {
+        self.gates_of_rows
     }
 
     /// Number of columns, D.
@@ -61,13 +85,27 @@ impl Mcvq {
             Some(_) => file.take_distributions("gate_prior", &[columns, parts], path)?,
             None => gate.clone(),
         };
-        Ok(Self { parts, states, columns, gate, gate_prior, state_prior, mean, variance })
+        let gates_of_rows = has_gates_of_rows(&file.manifest.params);
+        Ok(Self {
+            parts,
+            states,
+            columns,
+            gate,
+            gate_prior,
+            state_prior,
+            mean,
+            variance,
+            gates_of_rows,
+        })
     }
 
     /// The model as a file, to be given more to say about itself.
     pub fn to_file(&self, manifest: Manifest) -> ModelFile {
         let (k, j, d) = (self.parts, self.states, self.columns);
         let mut file = ModelFile::new(manifest);
+        if self.gates_of_rows {
+            say_gates_of_rows(&mut file.manifest.params);
+        }
         file.insert("gate", Tensor::new(vec![d, k], self.gate.clone()));
         file.insert("gate_prior", Tensor::new(vec![d, k], self.gate_prior.clone()));
         file.insert("state_prior", Tensor::new(vec![k, j], self.state_prior.clone()));
@@ -77,7 +115,7 @@ impl Mcvq {
     }
 
     /// Mean and variance of each column under the model: a good frame to measure data in.
-    fn frame<T: Real>(&self, form: &Form) -> Frame<T> {
+    pub(super) fn frame<T: Real>(&self, form: &Form) -> Frame<T> {
         let (mut centre, mut variance) = (vec![0.0; self.columns], vec![0.0; self.columns]);
         self.for_each_share(|i, d, share| centre[d] += share * self.mean[i]);
         self.for_each_share(|i, d, share| {
@@ -99,12 +137,16 @@ impl Mcvq {
         }
     }
 
+    pub(super) fn log_prior(&self) -> Vec<f64> {
+        self.state_prior.iter().map(|b| b.max(1e-300).ln()).collect()
+    }
+
     /// Codes of a batch, `[K, J, R]`, and log normalisers of the parts, `[K, R]`, in the units of
     /// the frame. In double precision whatever the data: a model file may come from anywhere.
     fn look<T: Real>(&self, batch: &Batch<'_, T>) -> (SlotWork<f64>, Frame<f64>) {
         let form = Form::of_batch(batch);
         let frame = self.frame(&form);
-        let log_prior: Vec<f64> = self.state_prior.iter().map(|b| b.max(1e-300).ln()).collect();
+        let log_prior = self.log_prior();
         let params = SlotParams {
             parts: self.parts,
             states: self.states,
@@ -136,6 +178,18 @@ impl<T: Real> Encode<T> for Mcvq {
     }
 
     fn encode_batch(&self, batch: &Batch<'_, T>, codes: &mut [T]) {
+        if self.gates_of_rows {
+            let width = self.parts * self.states;
+            return self.find_rows(batch, |found| {
+                let rows = codes.chunks_exact_mut(width).skip(found.first).take(found.work.rows);
+                for (row, code) in rows.enumerate() {
+                    for (part, code) in code.chunks_exact_mut(self.states).enumerate() {
+                        let pairs = code.iter_mut().zip(found.code(part, row));
+                        pairs.for_each(|(m, &c)| *m = T::of(c));
+                    }
+                }
+            });
+        }
         let (work, _) = self.look(batch);
         for (row, code) in codes.chunks_exact_mut(self.parts * self.states).enumerate() {
             for (slot, m) in code.iter_mut().enumerate() {
@@ -150,8 +204,14 @@ impl<T: Real> Reconstruct<T> for Mcvq {
         Some(self.columns)
     }
 
-    /// `x̂_d = Σ_k g_dk Σ_j m_kj μ_kjd`.
+    /// `x̂_d = Σ_k g_dk Σ_j m_kj μ_kjd`, with the row's own gates if it has them.
     fn reconstruct_batch(&self, batch: &Batch<'_, T>, out: &mut [T]) {
+        if self.gates_of_rows {
+            return self.find_rows(batch, |found| {
+                let (start, length) = (found.first * self.columns, found.work.rows * self.columns);
+                found.reconstruct(self, &mut out[start..start + length]);
+            });
+        }
         let (work, frame) = self.look(batch);
         let (slots, columns) = (self.parts * self.states, self.columns);
         let mut gated = vec![0.0; slots * columns];
@@ -183,6 +243,13 @@ impl<T: Real> Score<T> for Mcvq {
     }
 
     fn score_batch(&self, batch: &Batch<'_, T>, out: &mut [f64]) {
+        if self.gates_of_rows {
+            return self.find_rows(batch, |found| {
+                for row in 0..found.work.rows {
+                    out[found.first + row] = found.bound(batch, row);
+                }
+            });
+        }
         let (work, frame) = self.look(batch);
         // What each observed column costs beside its error in the frame: ½ log 2π, the logarithm
         // of its scale, and KL(g_d ‖ a_d).
@@ -243,6 +310,7 @@ impl Parts for Mcvq {
             columns: self.columns,
             parts: self.parts,
             states: self.states,
+            looks: Looks::States,
             gate: &self.gate,
             state_prior: &self.state_prior,
             mean: &self.mean,
@@ -251,10 +319,26 @@ impl Parts for Mcvq {
 }
 
 impl<T: Real> Explain<T> for Mcvq {
-    /// The part with the largest `a_dk N(x_d; μ, σ²)` at each part's most likely state.
+    /// The part with the largest `a_dk N(x_d; μ, σ²)` at each part's most likely state, or the
+    /// largest gate if the row has gates of its own.
     fn responsible_parts_batch(&self, batch: &Batch<'_, T>, out: &mut [u32]) {
-        let (work, _) = self.look(batch);
         let columns_part = self.parts().part_of_column();
+        if self.gates_of_rows {
+            return self.find_rows(batch, |found| {
+                for row in 0..found.work.rows {
+                    let start = (found.first + row) * self.columns;
+                    let out = &mut out[start..start + self.columns];
+                    out.iter_mut().zip(&columns_part).for_each(|(out, part)| *out = *part as u32);
+                    batch.for_each_observed(found.first + row, |d, _| {
+                        let gate = |part: usize| found.gates(part, row)[d];
+                        let best = (1..self.parts)
+                            .fold(0, |best, k| if gate(k) > gate(best) { k } else { best });
+                        out[d] = best as u32;
+                    });
+                }
+            });
+        }
+        let (work, _) = self.look(batch);
         for (row, out) in out.chunks_exact_mut(self.columns).enumerate() {
             for (part, out) in columns_part.iter().zip(&mut *out) {
                 *out = *part as u32;

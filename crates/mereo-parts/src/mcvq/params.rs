@@ -4,6 +4,32 @@ use mereo_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::Gate;
+use crate::gate::check_entropic;
+
+/// How rows are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    /// By the approximate posterior that makes the bound largest.
+    Variational,
+    /// By samples of the true posterior: Monte Carlo EM. It has no end of its own and takes all
+    /// passes that it is given.
+    Gibbs {
+        /// Samples of every row that a pass learns from, each by a sweep over its parts and cells.
+        sweeps: usize,
+    },
+}
+
+/// Where learning starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Beginning {
+    /// Seeded, scouted and agreed starts in turn, with a variance floor that falls.
+    InTurn,
+    /// The papers' start: uniform gates, states at random rows, and the floor where it stays. It
+    /// almost never finds the parts and is here to be compared with.
+    Papers,
+}
 
 /// The size of the model and how it is learned. The one place where defaults live.
 ///
@@ -19,10 +45,17 @@ pub struct McvqParams {
     pub parts: usize,
     /// Number of states of each part, J.
     pub states: usize,
-    /// How boldly the gate moves.
+    /// How boldly the gate moves, or whether rows have gates of their own.
     pub gate: Gate,
+    /// The strength α of an entropic prior on the gate, which prefers columns that belong to one
+    /// part; 0 is none. It needs gates of single rows, or sampled ones.
+    pub entropic: f64,
+    /// How rows are looked at.
+    pub engine: Engine,
     /// The smallest variance that a state may have, as a fraction of its column's.
     pub variance_floor: f64,
+    /// Where learning starts.
+    pub start: Beginning,
     /// How many random starts are scouted on a sample of the rows beside the seeded one.
     pub scouts: usize,
 }
@@ -34,7 +67,10 @@ impl McvqParams {
             parts,
             states,
             gate: Gate::Annealed { from: 0.02, passes: 40 },
+            entropic: 0.0,
+            engine: Engine::Variational,
             variance_floor: 0.01,
+            start: Beginning::InTurn,
             scouts: 30,
         }
     }
@@ -63,14 +99,15 @@ impl McvqParams {
                 format!("{} is not above 0 and at most 1", self.variance_floor),
             ));
         }
-        if let Gate::Annealed { from, .. } = self.gate
-            && !(from > 0.0 && from <= 1.0)
-        {
-            return Err(Error::option(
-                "gate",
-                format!("a start of {from} is not above 0 and at most 1"),
-            ));
+        self.gate.check()?;
+        if let Engine::Gibbs { sweeps: 0 } = self.engine {
+            return Err(Error::option("sweeps", "at least 1 sweep a pass is needed"));
         }
-        Ok(())
+        check_entropic(self.entropic, self.has_gates_of_rows())
+    }
+
+    /// Whether, in the end, every row has a gate of its own.
+    pub(crate) fn has_gates_of_rows(&self) -> bool {
+        self.gate.per_row_from().is_some() || self.engine != Engine::Variational
     }
 }

@@ -8,40 +8,14 @@ use mereo_data::toy::shapes;
 use proptest::prelude::*;
 use rand::RngExt;
 
-use super::fit::falling_floor;
 use super::learner::{McvqLearner, State};
 use super::starts::Starts;
 use super::{Mcvq, McvqParams, fit};
 use crate::Gate;
+use crate::fixtures::{Fixture, close};
+use crate::starts::{Begin, falling_floor, sample, seeded};
 
-/// Tensors of a reference file, by path.
-struct Fixture(serde_json::Value);
-
-impl Fixture {
-    fn open(name: &str) -> Self {
-        let path = format!("{}/tests/fixtures/{name}.json", env!("CARGO_MANIFEST_DIR"));
-        Self(serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
-    }
-
-    fn get(&self, path: &str) -> Vec<f64> {
-        self.0
-            .pointer(path)
-            .and_then(|v| v.get("data"))
-            .unwrap()
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|v| v.as_f64().unwrap())
-            .collect()
-    }
-}
-
-fn close(found: &[f64], expected: &[f64], what: &str) {
-    assert_eq!(found.len(), expected.len(), "{what}");
-    for (i, (f, e)) in found.iter().zip(expected).enumerate() {
-        assert!((f - e).abs() <= 1e-8 * (1.0 + e.abs()), "{what}[{i}]: found {f}, expected {e}");
-    }
-}
+mod rows;
 
 #[test]
 fn agrees_with_the_reference_implementation() {
@@ -106,12 +80,14 @@ fn restored(scrambled: f64, seed: u64) -> f64 {
     let ground = Ground::survey(&train.table, &context).unwrap();
     let starts = Starts { params: &params, ground: &ground };
     let begin = |source: &dyn Source<f32>, restart: usize, context: &Context| {
-        let sample = starts.sample(source, context)?;
-        let state = starts.state_of_groups(&sample, &groups, restart, context)?;
+        let sample = sample(source, &ground.form, context)?;
+        let state = starts.of_groups(&sample, &groups, restart, context)?;
         Ok(Start { state, how: "scrambled".into() })
     };
-    let learner =
-        McvqLearner { start: &begin, ..starts.learner(params.gate, falling_floor(&params)) };
+    let learner = McvqLearner {
+        start: &begin,
+        ..starts.learner(params.gate, falling_floor(params.variance_floor))
+    };
     let plan = Plan { passes: 100, ..Plan::default() };
     let learned = learn(&learner, &train.table, &plan, &context, &mut Silent).unwrap();
     let model = Mcvq::from_state(learned.state, 3, 12);
@@ -251,7 +227,7 @@ proptest! {
         let ground = Ground::survey(&table, &context).unwrap();
         let starts = Starts { params: &params, ground: &ground };
         let begin = |source: &dyn Source<f64>, restart: usize, context: &Context| {
-            starts.seeded(&starts.sample(source, context)?, restart, context)
+            seeded(&starts, &sample(source, &ground.form, context)?, restart, context)
         };
         let floor = Schedule::constant(0.01);
         let learner =

@@ -5,7 +5,7 @@ use std::path::Path;
 use mereo_core::math::softmax;
 use mereo_core::slots::{Densities, RowCells, first_smallest};
 use mereo_core::{
-    Batch, Encode, Manifest, ModelFile, Parts, PartsView, Random, Real, Reconstruct, Result,
+    Batch, Encode, Looks, Manifest, ModelFile, Parts, PartsView, Random, Real, Reconstruct, Result,
     Sample, Score, ScoreKind, Tensor, draw,
 };
 use rand_distr::{Distribution, StandardNormal};
@@ -216,6 +216,7 @@ impl Parts for Vq {
             columns: self.columns,
             parts: 1,
             states: self.states,
+            looks: Looks::States,
             gate: &self.gate,
             state_prior: &self.state_prior,
             mean: &self.mean,

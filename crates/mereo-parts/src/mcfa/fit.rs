@@ -1,0 +1,46 @@
+//! Learning from a source.
+
+use mereo_core::slots::Ground;
+use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Training, learn};
+
+use super::learner::McfaLearner;
+use super::starts::Starts;
+use super::{Mcfa, McfaParams};
+use crate::starts::{Turns, falling_floor};
+
+/// Learns an MCFA model.
+///
+/// ```
+/// use mereo_core::{Context, Plan, Silent};
+/// use mereo_parts::{McfaParams, mcfa};
+/// let toy = mereo_data::toy::World::Shapes.make(Some(200), 0)?;
+/// let plan = Plan { passes: 20, ..Plan::default() };
+/// let (model, training) = mcfa::fit(&McfaParams::new(3, 2), &toy.table, &plan, &Context::new(0), &mut Silent)?;
+/// assert_eq!(model.columns(), 121);
+/// assert!(training.bound.is_finite());
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+pub fn fit<T: Real>(
+    params: &McfaParams,
+    source: &dyn Source<T>,
+    plan: &Plan,
+    context: &Context,
+    observer: &mut dyn Observer,
+) -> Result<(Mcfa, Training)> {
+    params.check()?;
+    let ground = Ground::survey(source, context)?;
+    let starts = Starts { params, ground: &ground };
+    let turns = Turns::new(&starts, &ground.form);
+    let start = |source: &dyn Source<T>, restart: usize, context: &Context| {
+        turns.start(source, restart, context)
+    };
+    let learner = McfaLearner {
+        start: &start,
+        description: format!("{params:?}"),
+        entropic: params.entropic,
+        ..starts.learner(Some(params.gate), falling_floor(params.noise_floor))
+    };
+    let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
+    let model = Mcfa::from_state(state, params.parts, params.factors);
+    Ok((model.with_gates_of_rows(params.gate.per_row_from().is_some()), training))
+}

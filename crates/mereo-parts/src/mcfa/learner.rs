@@ -1,0 +1,503 @@
+//! The passes of MCFA: see the [module](super) for the derivation.
+
+use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, product, product_nt};
+use mereo_core::slots::{Evidence, Form, Frame, SlotMoments, SlotStatistics, SlotWork};
+use mereo_core::{
+    Absent, Batch, Block, Context, Learner, Pass, Real, Result, Schedule, Source, Start, Statistics,
+};
+use serde::{Deserialize, Serialize};
+
+use super::coefficients::Coefficients;
+use super::normal::{Normal, pairs, place, width};
+use super::regression::{Sums, factor_of, solve_column};
+use crate::Gate;
+use crate::gate::{log_entropic_prior, move_gate, prior_of_gates};
+use crate::memory::Memory;
+use crate::per_row::{Appearance, PerRow, ROUNDS, RowSums, RowWork};
+
+/// Fewer rows than this say nothing of a column.
+const NO_ROWS: f64 = 1e-9;
+
+/// Parameters that the passes move, in the data's units.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct State {
+    /// `[D, K]`; also its own prior.
+    pub(crate) gate: Vec<f64>,
+    /// `[K, D, J]`.
+    pub(crate) loading: Vec<f64>,
+    /// `[K, D]`.
+    pub(crate) offset: Vec<f64>,
+    /// `[K, D]`.
+    pub(crate) noise: Vec<f64>,
+}
+
+/// Makes the first state of a restart.
+pub(crate) type Starter<'a, T> =
+    dyn Fn(&dyn Source<T>, usize, &Context) -> Result<Start<State>> + Sync + 'a;
+
+/// Learns MCFA by variational EM.
+pub(crate) struct McfaLearner<'a, T> {
+    pub(crate) parts: usize,
+    pub(crate) factors: usize,
+    /// How the gate moves; if not at all, it is held where the start put it.
+    pub(crate) gate: Option<Gate>,
+    pub(crate) entropic: f64,
+    /// Noise floor as a fraction of `reference`.
+    pub(crate) floor: Schedule,
+    /// What floors are relative to, column by column.
+    pub(crate) reference: Vec<f64>,
+    /// Weight of all rows, and of those that observe each column.
+    pub(crate) rows: f64,
+    pub(crate) observed: Vec<f64>,
+    pub(crate) frame: Frame<T>,
+    pub(crate) form: Form,
+    pub(crate) start: &'a Starter<'a, T>,
+    /// What the user chose, for checkpoints.
+    pub(crate) description: String,
+}
+
+/// What rows tell.
+pub(crate) struct McfaStatistics<T> {
+    /// Of 1 and of every part's `m`: `[1 + K J]` slots.
+    slots: SlotStatistics<T>,
+    /// `Σ E[ssᵀ]` of every part, packed, over batches in which every cell is observed.
+    complete: Vec<f64>,
+    /// The same, column by column, over all others, if there are any.
+    pairs: Option<SlotStatistics<T>>,
+    bound: f64,
+    /// In place of all these, where rows have gates of their own.
+    rows: RowSums,
+}
+
+impl<T: Real> Statistics for McfaStatistics<T> {
+    fn merge(&mut self, other: &Self) {
+        self.slots.merge(&other.slots);
+        self.complete.iter_mut().zip(&other.complete).for_each(|(a, b)| *a += b);
+        match (&mut self.pairs, &other.pairs) {
+            (Some(own), Some(other)) => own.merge(other),
+            (own @ None, Some(other)) => *own = Some(other.clone()),
+            (_, None) => {}
+        }
+        self.bound += other.bound;
+        self.rows.merge(&other.rows);
+    }
+
+    fn reset(&mut self) {
+        self.slots.reset();
+        self.complete.fill(0.0);
+        self.pairs = None;
+        self.bound = 0.0;
+        self.rows.reset();
+    }
+
+    fn finish(&mut self) {
+        self.slots.finish();
+        if let Some(pairs) = &mut self.pairs {
+            pairs.finish();
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.slots.bytes() + self.rows.bytes()
+    }
+}
+
+/// What looking needs, once a pass.
+pub(crate) struct Prepared<T> {
+    /// `N_1` and `h` of every part: `[K (1 + J)]` numbers a row.
+    linear: Evidence<T>,
+    /// `N_ss` of every part, packed: it depends on which cells are observed alone.
+    pairs: Evidence<T>,
+    /// Of rows in which every cell is observed, for every part: `Ω` in full, and what its
+    /// determinant adds to the log of the normaliser.
+    complete: Vec<(Vec<f64>, f64)>,
+    /// If rows have gates of their own in this pass.
+    rows: Option<PerRow<T>>,
+    forget: bool,
+    log_entropic_prior: f64,
+}
+
+/// Memory for looking at a batch.
+pub(crate) struct Work<T> {
+    linear: SlotWork<T>,
+    pairs: SlotWork<T>,
+    natural: Vec<T>,
+    rows: RowWork<T>,
+    memory: Memory<T>,
+}
+
+impl<T: Real> McfaLearner<'_, T> {
+    fn columns(&self) -> usize {
+        self.frame.columns()
+    }
+
+    fn normal(&self) -> Normal {
+        Normal { factors: self.factors }
+    }
+
+    fn per_row_from(&self) -> Option<usize> {
+        self.gate.and_then(Gate::per_row_from)
+    }
+
+    fn is_per_row(&self, pass: Pass) -> bool {
+        self.per_row_from().is_some_and(|from| pass.pass >= from)
+    }
+
+    /// Codes of rows in which every cell is observed: one covariance for all.
+    fn look_complete(
+        &self,
+        prepared: &Prepared<T>,
+        batch: &Batch<'_, T>,
+        work: &mut Work<T>,
+        statistics: &mut McfaStatistics<T>,
+    ) {
+        let (rows, j) = (batch.rows, self.factors);
+        let weight: f64 = batch.weights.map_or(rows as f64, |w| w.iter().sum());
+        let mut square = vec![T::ZERO; j * j];
+        let mut mean = vec![T::ZERO; j * rows];
+        for (part, (omega, log_norm)) in prepared.complete.iter().enumerate() {
+            let natural = &work.natural[part * (1 + j) * rows..(part + 1) * (1 + j) * rows];
+            let narrow: Vec<T> = omega.iter().map(|&v| T::of(v)).collect();
+            product(
+                &mut mean,
+                Matrix::new(&narrow, j, j),
+                Matrix::new(&natural[rows..], j, rows),
+                false,
+            );
+            for row in 0..rows {
+                let fit: f64 = (0..j)
+                    .map(|f| mean[f * rows + row].wide() * natural[(1 + f) * rows + row].wide())
+                    .sum();
+                statistics.bound +=
+                    batch.weight(row) * (natural[row].wide() + 0.5 * fit + log_norm);
+            }
+            let start = (1 + part * j) * rows;
+            let weighed = &mut work.linear.slots[start..start + j * rows];
+            for (i, (out, &m)) in weighed.iter_mut().zip(&mean).enumerate() {
+                *out = batch.weights.map_or(m, |w| m * T::of(w[i % rows]));
+            }
+            product_nt(
+                &mut square,
+                Matrix::new(weighed, j, rows),
+                Matrix::new(&mean, j, rows),
+                false,
+            );
+            let sums = &mut statistics.complete[part * pairs(j)..(part + 1) * pairs(j)];
+            for r in 0..j {
+                for c in 0..=r {
+                    sums[place(r, c)] += square[r * j + c].wide() + weight * omega[r * j + c];
+                }
+            }
+        }
+    }
+
+    /// Codes of rows with missing cells: a covariance each.
+    fn look_incomplete(
+        &self,
+        prepared: &Prepared<T>,
+        batch: &Batch<'_, T>,
+        work: &mut Work<T>,
+        statistics: &mut McfaStatistics<T>,
+    ) {
+        let (rows, j, normal) = (batch.rows, self.factors, self.normal());
+        prepared.pairs.of(batch, &mut work.pairs);
+        let (mut natural, mut code) = (vec![0.0; width(j)], vec![0.0; width(j)]);
+        for part in 0..self.parts {
+            for row in 0..rows {
+                for v in 0..=j {
+                    natural[v] = work.natural[(part * (1 + j) + v) * rows + row].wide();
+                }
+                for t in 0..pairs(j) {
+                    natural[1 + j + t] =
+                        work.pairs.slots[(part * pairs(j) + t) * rows + row].wide();
+                }
+                let weight = batch.weight(row);
+                statistics.bound += weight * normal.code(part, &natural, &mut code);
+                for f in 0..j {
+                    work.linear.slots[(1 + part * j + f) * rows + row] =
+                        T::of(weight * code[1 + f]);
+                }
+                for t in 0..pairs(j) {
+                    work.pairs.slots[(part * pairs(j) + t) * rows + row] =
+                        T::of(weight * code[1 + j + t]);
+                }
+            }
+        }
+        let sums = statistics.pairs.get_or_insert_with(|| {
+            SlotStatistics::new(self.parts * pairs(j), self.columns(), &self.form)
+        });
+        sums.add(batch, prepared.pairs.frame(), &mut work.pairs);
+    }
+
+    /// Offset, loading and noise of every column under every part from tied sums; returns the
+    /// expected errors `[D, K]`.
+    fn relearn_tied(
+        &self,
+        state: &mut State,
+        statistics: &McfaStatistics<T>,
+        floor: &[f64],
+    ) -> Vec<f64> {
+        let (columns, j) = (self.columns(), self.factors);
+        let moments = statistics.slots.moments(&self.frame);
+        let by_column = statistics.pairs.as_ref().map(|p| p.moments(&self.frame).count);
+        let mut errors = vec![0.0; columns * self.parts];
+        let mut lower = vec![0.0; pairs(j)];
+        let (mut mean, mut product, mut sum) = (vec![0.0; j], vec![0.0; j], vec![0.0; pairs(j)]);
+        for part in 0..self.parts {
+            let mut factored = false;
+            for d in 0..columns {
+                let count = moments.count[d];
+                if count <= NO_ROWS {
+                    continue;
+                }
+                for f in 0..j {
+                    let at = (1 + part * j + f) * columns + d;
+                    (mean[f], product[f]) = (moments.count[at], moments.first[at]);
+                }
+                // If no cell is missing, all columns have the same factor.
+                if by_column.is_some() || !factored {
+                    for (t, sum) in sum.iter_mut().enumerate() {
+                        let at = part * pairs(j) + t;
+                        *sum = statistics.complete[at]
+                            + by_column.as_ref().map_or(0.0, |c| c[at * columns + d]);
+                    }
+                    factor_of(&sum, &mean, count, &mut lower);
+                    factored = true;
+                }
+                let (first, second) = (moments.first[d], moments.second[d]);
+                let sums = Sums { count, first, second, mean: &mean, product: &product };
+                errors[d * self.parts + part] =
+                    self.relearn_column(state, part, d, &lower, &sums, floor[d]);
+            }
+        }
+        errors
+    }
+
+    /// The same from sums in which rows count by their own gates; returns how much of each
+    /// column's rows each part has, `[D, K]`.
+    fn relearn_rows(&self, state: &mut State, moments: &SlotMoments, floor: &[f64]) -> Vec<f64> {
+        let (columns, j) = (self.columns(), self.factors);
+        let mut shares = vec![0.0; columns * self.parts];
+        let mut lower = vec![0.0; pairs(j)];
+        let (mut mean, mut product, mut sum) = (vec![0.0; j], vec![0.0; j], vec![0.0; pairs(j)]);
+        for part in 0..self.parts {
+            for d in 0..columns {
+                let at = |v: usize| (part * width(j) + v) * columns + d;
+                let count = moments.count[at(0)];
+                shares[d * self.parts + part] = count;
+                if count <= NO_ROWS {
+                    continue;
+                }
+                for f in 0..j {
+                    mean[f] = moments.count[at(1 + f)];
+                    product[f] = moments.first[at(1 + f)];
+                }
+                for (t, sum) in sum.iter_mut().enumerate() {
+                    *sum = moments.count[at(1 + j + t)];
+                }
+                factor_of(&sum, &mean, count, &mut lower);
+                let (first, second) = (moments.first[at(0)], moments.second[at(0)]);
+                let sums = Sums { count, first, second, mean: &mean, product: &product };
+                self.relearn_column(state, part, d, &lower, &sums, floor[d]);
+            }
+        }
+        shares
+    }
+
+    /// One column of one part; returns its expected error, `½ (n log ψ + S/ψ)`.
+    fn relearn_column(
+        &self,
+        state: &mut State,
+        part: usize,
+        d: usize,
+        lower: &[f64],
+        sums: &Sums<'_>,
+        floor: f64,
+    ) -> f64 {
+        let i = part * self.columns() + d;
+        let scale = self.frame.scale(d);
+        let loading = &mut state.loading[i * self.factors..(i + 1) * self.factors];
+        let (offset, squares) = solve_column(lower, sums, loading);
+        loading.iter_mut().for_each(|l| *l *= scale);
+        let squares = squares * (scale * scale);
+        state.offset[i] = self.frame.outward(d, offset);
+        state.noise[i] = (squares / sums.count).max(floor);
+        0.5 * (sums.count * state.noise[i].ln() + squares / state.noise[i])
+    }
+}
+
+impl<T: Real> Learner<T> for McfaLearner<'_, T> {
+    type State = State;
+    type Prepared = Prepared<T>;
+    type Statistics = McfaStatistics<T>;
+    type Workspace = Work<T>;
+
+    fn describe(&self) -> String {
+        self.description.clone()
+    }
+
+    fn start(
+        &self,
+        source: &dyn Source<T>,
+        restart: usize,
+        context: &Context,
+    ) -> Result<Start<State>> {
+        (self.start)(source, restart, context)
+    }
+
+    fn settles(&self, _restart: usize) -> usize {
+        self.gate.map_or(0, Gate::settles).max(self.floor.settles())
+    }
+
+    fn prepare(&self, state: &State, pass: Pass) -> Prepared<T> {
+        let (j, columns) = (self.factors, self.columns());
+        let coefficients = Coefficients {
+            loading: &state.loading,
+            offset: &state.offset,
+            noise: &state.noise,
+            factors: j,
+            frame: &self.frame,
+        };
+        let gated = |part: usize, v: usize, d: usize| {
+            let gate = state.gate[d * self.parts + part];
+            coefficients.of(part, v, d).map(|c| gate * c)
+        };
+        let linear = Evidence::polynomial(
+            &vec![0.0; self.parts * (1 + j)],
+            &self.frame,
+            &self.form,
+            |o, d| gated(o / (1 + j), o % (1 + j), d),
+        );
+        let many = pairs(j);
+        let pairs =
+            Evidence::polynomial(&vec![0.0; self.parts * many], &self.frame, &self.form, |o, d| {
+                gated(o / many, 1 + j + o % many, d)
+            });
+        let complete = (0..self.parts)
+            .map(|part| {
+                let (mut natural, mut code) = (vec![0.0; width(j)], vec![0.0; width(j)]);
+                for (t, n) in natural[1 + j..].iter_mut().enumerate() {
+                    *n = (0..columns).map(|d| gated(part, 1 + j + t, d)[2]).sum();
+                }
+                let log_norm = self.normal().code(part, &natural, &mut code);
+                let omega = &code[1 + j..];
+                let full = (0..j * j).map(|i| omega[place((i / j).max(i % j), (i / j).min(i % j))]);
+                (full.collect(), log_norm)
+            })
+            .collect();
+        let rows = self.is_per_row(pass).then(|| {
+            PerRow::new(self.parts, width(j), &self.frame, &state.gate, |part, v, d| {
+                coefficients.of(part, v, d)
+            })
+        });
+        Prepared {
+            linear,
+            pairs,
+            complete,
+            rows,
+            forget: self.per_row_from() == Some(pass.pass),
+            log_entropic_prior: log_entropic_prior(&state.gate, self.entropic),
+        }
+    }
+
+    fn statistics(&self) -> McfaStatistics<T> {
+        let (parts, j) = (self.parts, self.factors);
+        McfaStatistics {
+            slots: SlotStatistics::new(1 + parts * j, self.columns(), &self.form),
+            complete: vec![0.0; parts * pairs(j)],
+            pairs: None,
+            bound: 0.0,
+            rows: match self.per_row_from() {
+                Some(_) => RowSums::new(parts * width(j), self.columns()),
+                None => RowSums::default(),
+            },
+        }
+    }
+
+    fn workspace(&self) -> Work<T> {
+        Work {
+            linear: SlotWork::default(),
+            pairs: SlotWork::default(),
+            natural: Vec::new(),
+            rows: RowWork::default(),
+            memory: Memory::default(),
+        }
+    }
+
+    fn memory(&self, work: &Work<T>) -> Vec<f64> {
+        work.memory.keep()
+    }
+
+    fn remember(&self, work: &mut Work<T>, memory: &[f64]) {
+        work.memory.recall(memory);
+    }
+
+    fn look(
+        &self,
+        prepared: &Prepared<T>,
+        batch: &Batch<'_, T>,
+        work: &mut Work<T>,
+        statistics: &mut McfaStatistics<T>,
+    ) {
+        if let Some(kernel) = &prepared.rows {
+            statistics.rows.log_entropic_prior = prepared.log_entropic_prior;
+            for block in kernel.blocks(batch.rows) {
+                let first = block.start;
+                kernel.open(batch, block, &mut work.rows);
+                let kept = (&mut work.memory, prepared.forget);
+                let (own, sums) = (&mut work.rows, &mut statistics.rows);
+                statistics.bound +=
+                    kernel.expect(&self.normal(), ROUNDS, batch, first, own, kept, sums);
+            }
+            return;
+        }
+        let rows = batch.rows;
+        prepared.linear.of(batch, &mut work.linear);
+        // What the rows tell is added from where their evidence stood.
+        std::mem::swap(&mut work.linear.slots, &mut work.natural);
+        work.linear.slots.resize((1 + self.parts * self.factors) * rows, T::ZERO);
+        for (row, one) in work.linear.slots[..rows].iter_mut().enumerate() {
+            *one = T::of(batch.weight(row));
+        }
+        statistics.bound -= HALF_LOG_TWO_PI * work.linear.observed;
+        let complete = matches!(
+            batch.block,
+            Block::Dense { complete: true, .. } | Block::Sparse { absent: Absent::Zero, .. }
+        );
+        if complete {
+            self.look_complete(prepared, batch, work, statistics);
+        } else {
+            self.look_incomplete(prepared, batch, work, statistics);
+        }
+        statistics.slots.add(batch, prepared.linear.frame(), &mut work.linear);
+    }
+
+    /// Evidence is that of densities in the frame's units: each observed cell of column d owes
+    /// the logarithm of its scale to a density in the data's.
+    fn bound(&self, statistics: &McfaStatistics<T>) -> f64 {
+        let units: f64 =
+            self.observed.iter().enumerate().map(|(d, n)| n * self.frame.scale(d).ln()).sum();
+        statistics.bound - units + statistics.rows.log_entropic_prior
+    }
+
+    fn relearn(
+        &self,
+        state: &mut State,
+        statistics: &McfaStatistics<T>,
+        pass: Pass,
+    ) -> Vec<String> {
+        let floor: Vec<f64> = self.reference.iter().map(|v| v * self.floor.at(pass.pass)).collect();
+        if self.is_per_row(pass) {
+            let moments = statistics.rows.moments(self.columns());
+            let shares = self.relearn_rows(state, &moments, &floor);
+            prior_of_gates(&mut state.gate, &shares, self.parts, self.entropic);
+            return Vec::new();
+        }
+        let errors = self.relearn_tied(state, statistics, &floor);
+        if let Some(gate) = self.gate {
+            let temperature = gate.temperature(pass.pass, self.rows);
+            move_gate(&mut state.gate, &errors, &self.observed, self.rows, temperature);
+        }
+        Vec::new()
+    }
+}

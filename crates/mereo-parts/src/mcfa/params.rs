@@ -1,0 +1,75 @@
+//! What the user chooses.
+
+use mereo_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::Gate;
+
+/// The size of the model and how it is learned. The one place where defaults live.
+///
+/// ```
+/// use mereo_parts::McfaParams;
+/// let params = McfaParams::new(6, 4);
+/// assert!(params.check().is_ok());
+/// assert!(McfaParams::new(6, 0).check().is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct McfaParams {
+    /// Number of parts, K.
+    pub parts: usize,
+    /// Number of factors of each part, J.
+    pub factors: usize,
+    /// How boldly the gate moves, or whether rows have gates of their own.
+    pub gate: Gate,
+    /// The strength α of an entropic prior on the gate, which prefers columns that belong to one
+    /// part; 0 is none. It needs gates of single rows.
+    pub entropic: f64,
+    /// The smallest noise of a part in a column, as a fraction of the column's variance.
+    pub noise_floor: f64,
+    /// How many random starts are scouted on a sample of the rows beside the seeded one.
+    pub scouts: usize,
+}
+
+impl McfaParams {
+    /// A model of this size with everything else at its default.
+    pub fn new(parts: usize, factors: usize) -> Self {
+        Self {
+            parts,
+            factors,
+            gate: Gate::Annealed { from: 0.02, passes: 40 },
+            entropic: 0.0,
+            noise_floor: 0.01,
+            scouts: 30,
+        }
+    }
+
+    /// Whether a model of this size can be learned at all.
+    pub fn check(&self) -> Result<()> {
+        const MOST: usize = 1 << 20;
+        if self.parts == 0 {
+            return Err(Error::option("parts", "at least 1 part is needed"));
+        }
+        if self.factors == 0 {
+            return Err(Error::option("factors", "at least 1 factor is needed"));
+        }
+        let numbers =
+            self.factors.checked_mul(self.factors).and_then(|f| f.checked_mul(self.parts));
+        if numbers.is_none_or(|n| n > MOST) {
+            return Err(Error::option(
+                "factors",
+                format!(
+                    "{} parts of {} factors have more than the {MOST} pairs of factors allowed",
+                    self.parts, self.factors
+                ),
+            ));
+        }
+        if !(self.noise_floor > 0.0 && self.noise_floor <= 1.0) {
+            return Err(Error::option(
+                "noise-floor",
+                format!("{} is not above 0 and at most 1", self.noise_floor),
+            ));
+        }
+        self.gate.check()?;
+        crate::gate::check_entropic(self.entropic, self.gate.per_row_from().is_some())
+    }
+}

@@ -1,0 +1,147 @@
+//! First states of MCFA: see [`crate::starts`].
+
+use mereo_core::slots::Ground;
+use mereo_core::{
+    Context, Error, Learned, Plan, Random, Real, Result, Schedule, Silent, Source, Start, Table,
+    learn, sample_rows,
+};
+use rand::RngExt;
+use rand_distr::{Distribution, StandardNormal};
+
+use super::McfaParams;
+use super::learner::{McfaLearner, State};
+use crate::Gate;
+use crate::starts::{Begin, DENSE_SAMPLE, filled_row, gates_of_groups};
+
+/// Passes that find the factors of groups of columns while the gate is held.
+const FACTOR_PASSES: usize = 25;
+/// First loadings, in deviations of the column.
+const FIRST_LOADING: f64 = 0.3;
+
+/// Makes first states for data of which this is known.
+pub(super) struct Starts<'a, T> {
+    pub(super) params: &'a McfaParams,
+    pub(super) ground: &'a Ground<T>,
+}
+
+impl<T: Real> Starts<'_, T> {
+    pub(super) fn learner(&self, gate: Option<Gate>, floor: Schedule) -> McfaLearner<'static, T> {
+        McfaLearner {
+            parts: self.params.parts,
+            factors: self.params.factors,
+            gate,
+            entropic: 0.0,
+            floor,
+            reference: self.ground.reference.clone(),
+            rows: self.ground.moments.rows,
+            observed: self.ground.moments.weight.clone(),
+            frame: self.ground.frame.clone(),
+            form: self.ground.form.clone(),
+            start: &|_, _, _| {
+                Err(Error::option("restarts", "this learner goes on from a given state"))
+            },
+            description: String::new(),
+        }
+    }
+
+    /// Offsets at the mean and noise of half the variance, with these gates and loadings.
+    fn state(&self, gate: Vec<f64>, loading: Vec<f64>) -> State {
+        let parts = self.params.parts;
+        let repeat = |values: &[f64]| values.repeat(parts);
+        State {
+            gate,
+            loading,
+            offset: repeat(&self.ground.moments.mean),
+            noise: repeat(&self.ground.reference.iter().map(|v| 0.5 * v).collect::<Vec<_>>()),
+        }
+    }
+
+    /// Learns rows of which this is the ground from a given state.
+    fn go_on(
+        &self,
+        rows: &Table<T>,
+        state: &State,
+        gate: Option<Gate>,
+        plan: &Plan,
+        floor: Schedule,
+        context: &Context,
+    ) -> Result<Learned<State>> {
+        let begin = |_: &dyn Source<T>, _: usize, _: &Context| {
+            Ok(Start { state: state.clone(), how: String::new() })
+        };
+        let learner = McfaLearner { start: &begin, ..self.learner(gate, floor) };
+        learn(&learner, rows, plan, context, &mut Silent)
+    }
+}
+
+impl<T: Real> Begin<T> for Starts<'_, T> {
+    type State = State;
+
+    fn parts(&self) -> usize {
+        self.params.parts
+    }
+
+    fn scouts(&self) -> usize {
+        self.params.scouts
+    }
+
+    /// The factors of each group's columns, by factor analysis of these alone: passes of the same
+    /// learner from small random loadings, the gate held at the groups. Every other column's
+    /// loadings are its regression on those factors.
+    fn of_groups(
+        &self,
+        sample: &Table<T>,
+        groups: &[Option<usize>],
+        restart: usize,
+        context: &Context,
+    ) -> Result<State> {
+        let (hard, soft) = gates_of_groups(groups, self.params.parts);
+        let sample = &sample_rows(sample, DENSE_SAMPLE, "factors", context)?;
+        let ground = Ground::survey(sample, context)?;
+        let starts = Starts { params: self.params, ground: &ground };
+        let mut random = context.random("first loadings", [restart as u64, 0]);
+        let (columns, factors) = (sample.columns(), self.params.factors);
+        let loading = (0..self.params.parts * columns * factors)
+            .map(|i| {
+                let normal: f64 = StandardNormal.sample(&mut random);
+                FIRST_LOADING * normal * ground.reference[i / factors % columns].sqrt()
+            })
+            .collect();
+        let plan = Plan { restarts: 1, passes: FACTOR_PASSES, tolerance: 1e-6, checkpoints: None };
+        let floor = Schedule::constant(self.params.noise_floor);
+        let state = starts.state(hard, loading);
+        let learned = starts.go_on(sample, &state, None, &plan, floor, context)?;
+        Ok(State { gate: soft, ..learned.state })
+    }
+
+    /// The papers' start, uniform gates and loadings at random rows, and their gate.
+    fn scout(
+        &self,
+        rows: &Table<T>,
+        mut random: Random,
+        plan: &Plan,
+        floor: Schedule,
+        context: &Context,
+    ) -> Result<Learned<State>> {
+        let ground = Ground::survey(rows, context)?;
+        let starts = Starts { params: self.params, ground: &ground };
+        let (columns, parts) = (rows.columns(), self.params.parts);
+        let factors = self.params.factors;
+        let mean = &ground.moments.mean;
+        let mut loading = vec![0.0; parts * columns * factors];
+        for k in 0..parts {
+            for j in 0..factors {
+                let row = filled_row(rows, random.random_range(0..rows.rows()), mean);
+                for d in 0..columns {
+                    loading[(k * columns + d) * factors + j] = row[d] - mean[d];
+                }
+            }
+        }
+        let state = starts.state(vec![1.0 / parts as f64; columns * parts], loading);
+        starts.go_on(rows, &state, Some(Gate::Standard), plan, floor, context)
+    }
+
+    fn gate(state: &State) -> &[f64] {
+        &state.gate
+    }
+}
