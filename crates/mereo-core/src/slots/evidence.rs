@@ -182,7 +182,7 @@ impl<T: Real> Evidence<T> {
         base: &[f64],
         frame: &Frame<T>,
         form: &Form,
-        coefficients: impl Fn(usize, usize) -> [f64; 3],
+        coefficients: impl Fn(usize, usize) -> [f64; 3] + Sync,
     ) -> Self {
         let (slots, columns, prior, natural) = (base.len(), frame.columns(), base, coefficients);
         let mut base: Vec<f64> = prior.to_vec();
