@@ -1,7 +1,8 @@
 """Peers on the sizes that `mereo-benches` times, in the same run of `cargo xtask bench`.
 
-Prints the median time of one pass of scikit-learn's diagonal Gaussian mixture and k-means on two
-threads; compare with the lines that mereo-benches prints.
+Prints the median time of one pass of scikit-learn's diagonal Gaussian mixture, k-means, factor
+analysis and NMF, and of its whole PCA, on two threads; compare with the lines that mereo-benches
+prints.
 """
 
 import statistics
@@ -10,6 +11,7 @@ import warnings
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.decomposition import NMF, PCA, FactorAnalysis
 from sklearn.mixture import GaussianMixture
 
 ROWS, COLUMNS = 20_000, 361
@@ -43,6 +45,26 @@ def main():
         KMeans(72, init="random", n_init=1, tol=0, max_iter=passes, algorithm="lloyd", random_state=0).fit(x)
 
     print(f"scikit-learn diagonal mixture of 60: {1e3 * seconds_a_pass(mixture):.1f} ms a pass")
+    def factors(passes):
+        FactorAnalysis(24, tol=0, max_iter=passes, random_state=0).fit(x)
+
+    def nmf(loss, solver):
+        def run(passes):
+            NMF(72, init="random", beta_loss=loss, solver=solver, tol=0, max_iter=passes, random_state=0).fit(positive)
+
+        return run
+
+    def whole_pca():
+        began = time.perf_counter()
+        PCA(50).fit(x)
+        return time.perf_counter() - began
+
+    positive = x + np.float32(1.3)
+    kl, frobenius = nmf("kullback-leibler", "mu"), nmf("frobenius", "cd")
+    print(f"scikit-learn PCA of 50: {1e3 * statistics.median(whole_pca() for _ in range(5)):.1f} ms in all")
+    print(f"scikit-learn factor analysis of 24: {1e3 * seconds_a_pass(factors):.1f} ms a pass")
+    print(f"scikit-learn NMF of 72, KL: {1e3 * seconds_a_pass(kl):.1f} ms a pass")
+    print(f"scikit-learn NMF of 72, Frobenius: {1e3 * seconds_a_pass(frobenius):.1f} ms a pass")
     print(f"scikit-learn k-means of 72: {1e3 * seconds_a_pass(means):.1f} ms a pass")
 
 

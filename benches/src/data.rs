@@ -1,6 +1,6 @@
 //! Tables of the sizes that are timed, with planted parts so that learning is not degenerate.
 
-use mereo_core::{Absent, Context, Dense, Real, Result, Sparse, Table};
+use mereo_core::{Absent, Cells, Context, Dense, Real, Result, Sparse, Table};
 use rand::RngExt;
 
 /// Six groups of columns, each row showing one of twelve looks of each, plus noise; with
@@ -21,6 +21,13 @@ pub(crate) fn dense<T: Real>(rows: usize, columns: usize, missing: bool) -> Resu
         }
     }
     Ok(Table::from(Dense::new(rows, columns, values)?))
+}
+
+/// The same cells, raised until none is negative.
+pub(crate) fn positive(table: &Table<f32>) -> Result<Table<f32>> {
+    let Cells::Dense(cells) = table.cells() else { return Ok(table.clone()) };
+    let values = cells.values().iter().map(|x| x + 1.3).collect();
+    Ok(Table::from(Dense::new(cells.rows(), cells.columns(), values)?))
 }
 
 /// Ratings of five levels, popular columns rated more.

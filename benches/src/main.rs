@@ -5,7 +5,8 @@
 mod data;
 mod products;
 
-use mereo_core::{Context, Observer, Plan, Real, Record, Result, Source, Training};
+use mereo_core::{Context, Observer, Plan, Real, Record, Result, Silent, Source, Training};
+use mereo_linear::{FaParams, Loss, NmfParams, PcaParams, factor, nmf, pca};
 use mereo_mixture::{GmmParams, gaussian};
 use mereo_parts::{McvqParams, mcvq};
 use mereo_quantize::{VqParams, vq};
@@ -69,6 +70,38 @@ fn dense<T: Real>(rows: usize, columns: usize, missing: bool) -> Result<()> {
     Ok(())
 }
 
+/// The linear models, beside the lines that `peers.py` prints.
+fn linear() -> Result<()> {
+    let table = data::dense::<f32>(20_000, 361, false)?;
+    let context = Context::new(0).with_threads(2)?;
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let began = std::time::Instant::now();
+        pca::fit(&PcaParams::new(50), &table, &plan(1), &context, &mut Silent)?;
+        times.push(began.elapsed().as_secs_f64());
+    }
+    times.sort_by(f64::total_cmp);
+    println!("PCA of 50, f32 20000 x 361: {:.1} ms in all on two threads", 1e3 * times[2]);
+    let factors = time_pass(&table, 2, |source, plan, context, observer| {
+        factor::fit_fa(&FaParams::new(24), source, plan, context, observer)
+    })?;
+    println!("factor analysis of 24, f32 20000 x 361: {factors:.2} ms a pass on two threads");
+    let holes = data::dense::<f32>(20_000, 361, true)?;
+    let factors = time_pass(&holes, 2, |source, plan, context, observer| {
+        factor::fit_fa(&FaParams::new(24), source, plan, context, observer)
+    })?;
+    println!("factor analysis of 24 with a tenth missing: {factors:.1} ms a pass on two threads");
+    let positive = data::positive(&table)?;
+    for (loss, name) in [(Loss::Kl, "KL"), (Loss::Frobenius, "Frobenius")] {
+        let params = NmfParams { loss, ..NmfParams::new(72) };
+        let pass = time_pass(&positive, 2, |source, plan, context, observer| {
+            nmf::fit(&params, source, plan, context, observer)
+        })?;
+        println!("NMF of 72, {name}, f32 20000 x 361: {pass:.1} ms a pass on two threads");
+    }
+    Ok(())
+}
+
 /// Whether a benchmark was asked for: all are, unless words of their names are given.
 fn asked(name: &str) -> bool {
     let mut words = std::env::args().skip(1).peekable();
@@ -96,6 +129,9 @@ fn main() -> Result<()> {
             vq::fit(&VqParams::new(72), source, plan, context, observer)
         })?;
         println!("k-means of 72, f32 20000 x 361: {means:.1} ms a pass on two threads");
+    }
+    if asked("linear") {
+        linear()?;
     }
     if asked("ratings") {
         let ratings = data::ratings(70_000, 10_000, 10_000_000)?;

@@ -41,6 +41,37 @@ pub fn recovery(model: &dyn Parts, toy: &Toy) -> Result<Recovery> {
     toy.truth.recovery(&model.parts().part_of_column())
 }
 
+/// A file of the real data sets that stand beside the project, or nothing, said aloud, if it is
+/// not there.
+pub fn shared(name: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data").join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    println!("skipped: shared/data/{name} is not beside the project");
+    None
+}
+
+/// A table in double precision.
+pub fn wide(table: &AnyTable) -> Result<Table<f64>> {
+    let values = match table {
+        AnyTable::F64(table) => return Ok(table.clone()),
+        AnyTable::F32(table) => match table.cells() {
+            Cells::Dense(cells) => cells.values().iter().map(|&x| f64::from(x)).collect(),
+            Cells::Sparse(_) => Vec::new(),
+        },
+    };
+    Ok(Table::from(Dense::new(table.rows(), table.columns(), values)?))
+}
+
+/// The cells of a dense table, row after row.
+pub fn cells(table: &Table<f64>) -> &[f64] {
+    match table.cells() {
+        Cells::Dense(cells) => cells.values(),
+        Cells::Sparse(_) => &[],
+    }
+}
+
 /// Mean and standard deviation.
 ///
 /// ```

@@ -61,6 +61,9 @@ pub(crate) fn codes<T: Real>(
         Some(view) if view.parts * view.states == width => (0..view.parts)
             .flat_map(|part| (0..view.states).map(move |state| format!("part{part}.state{state}")))
             .collect(),
+        None if fitted.model.components().is_some() => {
+            (0..width).map(|index| format!("component{index}")).collect()
+        }
         _ => (0..width).map(|index| format!("code{index}")).collect(),
     };
     Table::from(codes).with_names(names)

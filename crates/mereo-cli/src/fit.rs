@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand, ValueEnum};
 use mereo_core::{Checkpoints, Error, Plan, Result, Status, Training};
 use mereo_data::steps::StepKind;
+use mereo_linear::{FaParams, Loss, NmfParams, PcaParams, PpcaParams, Rotation};
 use mereo_mixture::GmmParams;
 use mereo_parts::{Engine, Gate, McfaParams, McvqParams};
 use mereo_quantize::VqParams;
@@ -31,7 +32,8 @@ Examples:
   mereo fit mcvq data.csv --parts 4 --states 6 -o model.safetensors
   mereo fit mcfa data.csv --parts 4 --factors 2 -o factors.safetensors
   mereo fit vq toy:shapes --states 27 -o codebook.safetensors
-  mereo fit gmm heights.csv --components 3 -o mixture.safetensors")]
+  mereo fit gmm heights.csv --components 3 -o mixture.safetensors
+  mereo fit fa holes.csv --components 5 -o factors.safetensors")]
 pub(crate) struct FitArgs {
     #[command(subcommand)]
     model: Model,
@@ -43,6 +45,10 @@ enum Model {
     Mcfa(McfaArgs),
     Vq(VqArgs),
     Gmm(GmmArgs),
+    Pca(PcaArgs),
+    Ppca(PpcaArgs),
+    Fa(FaArgs),
+    Nmf(NmfArgs),
 }
 
 /// Parts with states: multiple cause vector quantisation
@@ -222,6 +228,118 @@ impl GateArgs {
     }
 }
 
+/// Principal components: the directions of most variance
+///
+/// Exact for small tables, by random projections for large ones. If cells are missing, the
+/// components are those that make the observed ones most likely. Codes are places along the
+/// components.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo fit pca bodyfat.csv --components 3 -o pca.safetensors
+  mereo fit pca toy:faces --components 20 --whiten -o pca.safetensors
+  mereo fit pca data.csv --components 5 --prepare standardise -o pca.safetensors")]
+struct PcaArgs {
+    /// Number of components
+    #[arg(long, value_name = "N")]
+    components: usize,
+
+    /// Divide codes by the deviation along each component
+    #[arg(long)]
+    whiten: bool,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Probabilistic principal components: a density about a plane
+///
+/// Rows are Gaussian, with N directions of their own variance and the same noise in all columns.
+/// In closed form, or by EM if cells are missing; scores are exact, and missing cells are filled
+/// by their expectations.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo fit ppca data.csv --components 5 -o ppca.safetensors
+  mereo fit ppca toy:faces --components 20 -o ppca.safetensors
+  mereo fit ppca holes.csv --components 3 --passes 500 -o ppca.safetensors")]
+struct PpcaArgs {
+    /// Number of components
+    #[arg(long, value_name = "N")]
+    components: usize,
+
+    #[arg(long, value_name = "R", help = restarts_help(restarts::LINEAR))]
+    restarts: Option<usize>,
+
+    #[arg(long, value_name = "F", allow_negative_numbers = true, help = format!(
+        "The smallest variance of the noise, as a fraction of the columns' mean [default: {}]",
+        PpcaParams::new(1).variance_floor))]
+    variance_floor: Option<f64>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Factor analysis: what columns share, and noise of their own
+///
+/// Rows are Gaussian: N factors that several columns have in common, and in each column noise of
+/// its own. Unlike principal components, the columns' units do not matter. Scores are exact, and
+/// missing cells are filled by their expectations.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo fit fa data.csv --components 4 -o fa.safetensors
+  mereo fit fa survey.csv --components 5 --rotation varimax -o fa.safetensors
+  mereo fit fa holes.csv --components 10 --passes 500 -o fa.safetensors")]
+struct FaArgs {
+    /// Number of components (factors)
+    #[arg(long, value_name = "N")]
+    components: usize,
+
+    /// Which of the equally good loadings: principal, or varimax for few large ones a factor
+    /// [default: principal]
+    #[arg(long, value_name = "HOW", value_parser = str::parse::<Rotation>)]
+    rotation: Option<Rotation>,
+
+    #[arg(long, value_name = "R", help = restarts_help(restarts::LINEAR))]
+    restarts: Option<usize>,
+
+    #[arg(long, value_name = "F", allow_negative_numbers = true, help = format!(
+        "The smallest variance of a column's noise, as a fraction of its own [default: {}]",
+        FaParams::new(1).variance_floor))]
+    variance_floor: Option<f64>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Non-negative factorisation: rows as sums of components, nothing subtracted
+///
+/// Cells must be at least 0. Components add up to 1, and a code says how much of each a row has.
+/// The bound is minus the loss, cells measured in units of their mean; there are no scores.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo fit nmf toy:documents --components 6 --loss kl -o nmf.safetensors
+  mereo fit nmf faces.npy --components 30 -o nmf.safetensors
+  mereo fit nmf data.csv --components 5 --prepare scale:0,1 -o nmf.safetensors")]
+struct NmfArgs {
+    /// Number of components
+    #[arg(long, value_name = "N")]
+    components: usize,
+
+    /// What is made small: kl, the divergence of counts, or frobenius, the squared error
+    /// [default: frobenius]
+    #[arg(long, value_name = "LOSS", value_parser = str::parse::<Loss>)]
+    loss: Option<Loss>,
+
+    #[arg(long, value_name = "R", help = restarts_help(restarts::LINEAR))]
+    restarts: Option<usize>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum GateChoice {
     /// The papers' standard update: gently
@@ -372,6 +490,29 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
             params.variance_floor = args.variance_floor.unwrap_or(params.variance_floor);
             let restarts = args.restarts.unwrap_or(restarts::GMM);
             fit(&Wanted::Gmm(params), restarts, &args.common, voice)
+        }
+        Model::Pca(args) => {
+            let params = PcaParams { whiten: args.whiten, ..PcaParams::new(args.components) };
+            fit(&Wanted::Pca(params), restarts::LINEAR, &args.common, voice)
+        }
+        Model::Ppca(args) => {
+            let mut params = PpcaParams::new(args.components);
+            params.variance_floor = args.variance_floor.unwrap_or(params.variance_floor);
+            let restarts = args.restarts.unwrap_or(restarts::LINEAR);
+            fit(&Wanted::Ppca(params), restarts, &args.common, voice)
+        }
+        Model::Fa(args) => {
+            let mut params = FaParams::new(args.components);
+            params.variance_floor = args.variance_floor.unwrap_or(params.variance_floor);
+            params.rotation = args.rotation.unwrap_or(params.rotation);
+            let restarts = args.restarts.unwrap_or(restarts::LINEAR);
+            fit(&Wanted::Fa(params), restarts, &args.common, voice)
+        }
+        Model::Nmf(args) => {
+            let mut params = NmfParams::new(args.components);
+            params.loss = args.loss.unwrap_or(params.loss);
+            let restarts = args.restarts.unwrap_or(restarts::LINEAR);
+            fit(&Wanted::Nmf(params), restarts, &args.common, voice)
         }
     }
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use mereo_core::slots::ColumnMoments;
 use mereo_core::{
-    Block, Context, Dense, Labels, PartsView, Real, Result, Scores, Source, Sparse, Table,
-    responsible_parts,
+    Block, ComponentsView, Context, Dense, Labels, PartsView, Real, Result, Scores, Source, Sparse,
+    Table, responsible_parts,
 };
 use mereo_report::{ShownRows, Subject};
 
@@ -42,7 +42,16 @@ pub(crate) fn write<T: Real>(
         None => None,
     };
     let seen = data.map(|data| Seen::of(fitted, data, context)).transpose()?;
+    let components = fitted.model.components();
+    let mut shown =
+        components.map(|view| (view.component.to_vec(), view.mean.map(<[f64]>::to_vec)));
+    if let Some((component, Some(mean))) = &mut shown {
+        in_data_units(fitted, component, mean)?;
+    }
     let subject = Subject {
+        components: components.zip(shown.as_ref()).map(|(view, (component, mean))| {
+            ComponentsView { component, mean: mean.as_deref(), ..view }
+        }),
         parts: view.map(|view| PartsView { mean: &mean, ..view }),
         column_mean: seen.as_ref().map(|seen| &*seen.mean),
         column_deviation: seen.as_ref().map(|seen| &*seen.deviation),
@@ -54,6 +63,20 @@ pub(crate) fn write<T: Real>(
         ..Subject::new(names.title, &fitted.manifest)
     };
     mereo_report::write(&subject, path)
+}
+
+/// Brings a mean back to the data's units, and components to what adding one changes there.
+fn in_data_units(fitted: &Fitted, component: &mut [f64], mean: &mut [f64]) -> Result<()> {
+    let columns = mean.len().max(1);
+    for row in component.chunks_exact_mut(columns) {
+        row.iter_mut().zip(&*mean).for_each(|(w, m)| *w += m);
+    }
+    fitted.undo(component)?;
+    fitted.undo(mean)?;
+    for row in component.chunks_exact_mut(columns) {
+        row.iter_mut().zip(&*mean).for_each(|(w, m)| *w -= m);
+    }
+    Ok(())
 }
 
 /// What the model makes of data, as far as it can.

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mereo_core::{Looks, ModelFile, PartsView, Picture, Result, Status, column_name};
+use mereo_core::{
+    ComponentsView, Looks, ModelFile, PartsView, Picture, Result, Status, column_name,
+};
 use serde_json::{Value, json};
 
 use crate::fitted::Fitted;
@@ -55,6 +57,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
             "columns": fitted.model.columns(),
             "manifest": fitted.manifest,
             "tensors": shapes,
+            "components": fitted.model.components().map(|view| components_in_json(&view, names)),
             "parts": parts.iter().map(|part| part.in_json(names)).collect::<Vec<_>>(),
         }))?;
     } else {
@@ -151,7 +154,11 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
     });
     write!(text, "{} model of {} columns", fitted.model.kind(), fitted.model.columns())?;
     match parts.len() {
-        0 => {}
+        0 => {
+            if let Some(view) = fitted.model.components() {
+                write!(text, ": {} components", view.component.len() / view.columns.max(1))?;
+            }
+        }
         1 => write!(text, ": {states} {called}")?,
         many => write!(text, ": {many} parts of {states} {called}")?,
     }
@@ -190,6 +197,70 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
     }
     if let (Some(picture), Some(view)) = (manifest.picture, fitted.model.parts()) {
         write_map(text, picture, &view)?;
+    }
+    match fitted.model.components() {
+        Some(view) => write_components(text, fitted, &view),
+        None => Ok(()),
+    }
+}
+
+/// The columns that a component has most of, with what it has.
+fn strongest(component: &[f64]) -> Vec<(usize, f64)> {
+    let mut told: Vec<(usize, f64)> = component.iter().copied().enumerate().collect();
+    told.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
+    told.truncate(STRONGEST);
+    told
+}
+
+/// The share of all variance along each component, where the model knows it.
+fn shares(view: &ComponentsView<'_>) -> Option<Vec<f64>> {
+    let (own, total) = (view.explained_variance?, view.total_variance?);
+    Some(own.iter().map(|v| v / total).collect())
+}
+
+fn components_in_json(view: &ComponentsView<'_>, names: Option<&[String]>) -> Vec<Value> {
+    let shares = shares(view);
+    let of = |(i, component): (usize, &[f64])| {
+        let columns: Vec<Value> = strongest(component)
+            .into_iter()
+            .map(|(d, w)| json!({"column": d, "name": column_name(names, d), "loading": w}))
+            .collect();
+        json!({
+            "explained_variance": view.explained_variance.map(|v| v[i]),
+            "share": shares.as_ref().map(|s| s[i]),
+            "strongest": columns,
+        })
+    };
+    view.component.chunks_exact(view.columns.max(1)).enumerate().map(of).collect()
+}
+
+fn write_components(
+    text: &mut String,
+    fitted: &Fitted,
+    view: &ComponentsView<'_>,
+) -> std::fmt::Result {
+    let names = fitted.manifest.columns.as_deref();
+    let shares = shares(view);
+    let count = view.component.len() / view.columns.max(1);
+    for (i, component) in view.component.chunks_exact(view.columns.max(1)).enumerate() {
+        if i == MOST_PARTS {
+            return writeln!(text, "\n... and {} more components (--json has all)", count - i);
+        }
+        write!(text, "\ncomponent {i}")?;
+        if let (Some(shares), Some(variance)) = (&shares, view.explained_variance) {
+            write!(text, ": variance {:.4}, {:.1}% of all", variance[i], 100.0 * shares[i])?;
+        }
+        let named: Vec<String> = strongest(component)
+            .into_iter()
+            .map(|(d, w)| {
+                let name = match (names, fitted.manifest.picture) {
+                    (None, Some(p)) => pixel(d, p),
+                    _ => column_name(names, d),
+                };
+                format!("{name} ({w:+.3})")
+            })
+            .collect();
+        writeln!(text, "\n  strongest columns: {}", named.join(", "))?;
     }
     Ok(())
 }

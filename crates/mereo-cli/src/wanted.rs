@@ -3,6 +3,9 @@
 use mereo::AnyModel;
 use mereo_core::{Context, Error, Manifest, Observer, Plan, Real, Result, Source, Training};
 use mereo_data::steps::{StepKind, Steps};
+use mereo_linear::{
+    Fa, FaParams, Nmf, NmfParams, Pca, PcaParams, Ppca, PpcaParams, factor, nmf, pca,
+};
 use mereo_mixture::{Gmm, GmmParams, gaussian};
 use mereo_parts::{Mcfa, McfaParams, Mcvq, McvqParams, mcfa, mcvq};
 use mereo_quantize::{Vq, VqParams, vq};
@@ -17,6 +20,8 @@ pub(crate) mod restarts {
     pub(crate) const MCFA: usize = 3;
     pub(crate) const VQ: usize = 4;
     pub(crate) const GMM: usize = 2;
+    /// Where there is a closed form, or a start from one that is hard to beat.
+    pub(crate) const LINEAR: usize = 1;
 }
 
 /// How often the means of a model are about in memory while it is learned: means and variances of
@@ -29,6 +34,10 @@ pub(crate) enum Wanted {
     Mcfa(McfaParams),
     Vq(VqParams),
     Gmm(GmmParams),
+    Pca(PcaParams),
+    Ppca(PpcaParams),
+    Fa(FaParams),
+    Nmf(NmfParams),
 }
 
 impl Wanted {
@@ -38,6 +47,10 @@ impl Wanted {
             Self::Mcfa(_) => Mcfa::KIND,
             Self::Vq(_) => Vq::KIND,
             Self::Gmm(_) => Gmm::KIND,
+            Self::Pca(_) => Pca::KIND,
+            Self::Ppca(_) => Ppca::KIND,
+            Self::Fa(_) => Fa::KIND,
+            Self::Nmf(_) => Nmf::KIND,
         }
     }
 
@@ -47,6 +60,10 @@ impl Wanted {
             Self::Mcfa(params) => serde_json::to_value(params),
             Self::Vq(params) => serde_json::to_value(params),
             Self::Gmm(params) => serde_json::to_value(params),
+            Self::Pca(params) => serde_json::to_value(params),
+            Self::Ppca(params) => serde_json::to_value(params),
+            Self::Fa(params) => serde_json::to_value(params),
+            Self::Nmf(params) => serde_json::to_value(params),
         }
         .map_err(|e| Error::option("params", e))
     }
@@ -58,6 +75,10 @@ impl Wanted {
             Self::Mcfa(params) => params.check(),
             Self::Vq(params) => params.check(),
             Self::Gmm(params) => params.check(),
+            Self::Pca(params) => params.check(),
+            Self::Ppca(params) => params.check(),
+            Self::Fa(params) => params.check(),
+            Self::Nmf(params) => params.check(),
         }
     }
 
@@ -71,6 +92,10 @@ impl Wanted {
             }
             Self::Vq(params) => ("states", params.states),
             Self::Gmm(params) => ("components", params.components),
+            Self::Pca(params) => ("components", params.components),
+            Self::Ppca(params) => ("components", params.components),
+            Self::Fa(params) => ("components", params.components),
+            Self::Nmf(params) => ("components", params.components),
         };
         let bytes = [columns, COPIES, size_of::<f64>()]
             .into_iter()
@@ -109,6 +134,22 @@ impl Wanted {
             Self::Gmm(params) => {
                 let (model, training) = gaussian::fit(params, source, plan, context, observer)?;
                 (AnyModel::Gmm(model), training)
+            }
+            Self::Pca(params) => {
+                let (model, training) = pca::fit(params, source, plan, context, observer)?;
+                (AnyModel::Pca(model), training)
+            }
+            Self::Ppca(params) => {
+                let (model, training) = factor::fit_ppca(params, source, plan, context, observer)?;
+                (AnyModel::Ppca(model), training)
+            }
+            Self::Fa(params) => {
+                let (model, training) = factor::fit_fa(params, source, plan, context, observer)?;
+                (AnyModel::Fa(model), training)
+            }
+            Self::Nmf(params) => {
+                let (model, training) = nmf::fit(params, source, plan, context, observer)?;
+                (AnyModel::Nmf(model), training)
             }
         })
     }

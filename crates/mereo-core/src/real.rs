@@ -58,10 +58,13 @@ pub trait Real:
     fn is_infinity(self) -> bool;
     /// Replaces every value by its exponential, vectorised. See [`crate::math::exp_in_place`].
     fn exp_in_place(values: &mut [Self]);
+    /// The natural logarithm of a positive number, which loops over many can be vectorised with.
+    #[must_use]
+    fn quick_ln(self) -> Self;
 }
 
 macro_rules! real {
-    ($t:ty, $name:literal, $largest:expr, $spread:expr, $farthest:expr, $exp:path) => {
+    ($t:ty, $name:literal, $largest:expr, $spread:expr, $farthest:expr, $exp:path, $ln:path) => {
         impl Real for $t {
             const NAME: &'static str = $name;
             const LARGEST: f64 = $largest;
@@ -90,9 +93,13 @@ macro_rules! real {
             fn exp_in_place(values: &mut [Self]) {
                 $exp(values);
             }
+            #[inline(always)]
+            fn quick_ln(self) -> Self {
+                $ln(self)
+            }
         }
     };
 }
 
-real!(f32, "f32", 1e37, 1e-37, 1e9, crate::math::exp::exp_f32);
-real!(f64, "f64", 1e140, 1e-140, 1e100, crate::math::exp::exp_f64);
+real!(f32, "f32", 1e37, 1e-37, 1e9, crate::math::exp::exp_f32, crate::math::ln::ln_f32);
+real!(f64, "f64", 1e140, 1e-140, 1e100, crate::math::exp::exp_f64, crate::math::ln::ln_f64);

@@ -26,15 +26,23 @@ pub(crate) fn section(view: &View<'_>) -> Section {
     facts.push(("file format".to_owned(), manifest.format.to_string()));
     let left_out = facts.len().saturating_sub(PARAMS);
     facts.truncate(PARAMS);
+    let linear = view.components.is_some();
+    // Components without a mean are those of a model without a density.
+    let density = view.components.is_none_or(|c| c.mean.is_some());
+    let coded = if linear { "how much of each component" } else { "which state each part is in" };
     let commands = [
         ("how well the model explains each row", format!("mereo score {model} {data}")),
-        ("which state each part is in", format!("mereo encode {model} {data} -o codes.csv")),
+        (coded, format!("mereo encode {model} {data} -o codes.csv")),
         (
             "rows as the model sees them, gaps filled",
             format!("mereo reconstruct {model} {data} -o filled.csv"),
         ),
         ("new rows", format!("mereo sample {model} -o samples.csv")),
     ];
+    let commands = commands.into_iter().filter(|(_, c)| {
+        density || !(c.starts_with("mereo score") || c.starts_with("mereo sample"))
+    });
+    let commands: Vec<_> = commands.collect();
     let body = html! {
         div.commands {
             @for (what, command) in &commands {

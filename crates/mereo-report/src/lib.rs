@@ -29,6 +29,7 @@
 
 mod about;
 mod chart;
+mod components;
 mod gates;
 mod page;
 mod palette;

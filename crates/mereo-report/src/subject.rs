@@ -1,11 +1,11 @@
 //! What a report is about: what the caller hands over.
 
-use mereo_core::{Dense, Labels, Manifest, PartsView, Scores};
+use mereo_core::{ComponentsView, Dense, Labels, Manifest, PartsView, Scores};
 
 /// What a report shows. The caller computes it; this crate only draws.
 ///
 /// ```
-/// use mereo_core::{Dense, Manifest};
+/// use mereo_core::{ComponentsView, Dense, Manifest};
 /// use mereo_report::Subject;
 /// let manifest = Manifest::new("mcvq");
 /// let samples = Dense::new(1, 2, vec![0.5, 1.5])?;
@@ -21,6 +21,8 @@ pub struct Subject<'a> {
     pub manifest: &'a Manifest,
     /// The model's parts; one part with gates of 1 for a codebook or a mixture.
     pub parts: Option<PartsView<'a>>,
+    /// The components that a linear model's rows are sums of, in the data's units.
+    pub components: Option<ComponentsView<'a>>,
     /// Mean of each column of the data. Without it, the mean that the model implies.
     pub column_mean: Option<&'a [f64]>,
     /// Standard deviation of each column of the data. With it, states are compared with the mean
@@ -51,6 +53,7 @@ impl<'a> Subject<'a> {
             title,
             manifest,
             parts: None,
+            components: None,
             column_mean: None,
             column_deviation: None,
             rows: None,

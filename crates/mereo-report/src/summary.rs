@@ -36,6 +36,7 @@ fn what(view: &View<'_>) -> String {
             let typical = if view.canvas.is_some() { "picture" } else { "row" };
             format!("{}, each a typical {typical}", text::counted(parts.states, one, many))
         }
+        None if view.components.is_some() => components_called(view),
         None => format!("A model of kind “{}”", text::name(&view.subject.manifest.model)),
     };
     let shape = match view.canvas {
@@ -52,6 +53,20 @@ fn what(view: &View<'_>) -> String {
         None if shape.is_empty() => format!("{model}."),
         None if view.canvas.is_some() => format!("{model}, for pictures{shape}."),
         None => format!("{model}, for rows{shape}."),
+    }
+}
+
+/// "3 components with 97% of the variance"
+fn components_called(view: &View<'_>) -> String {
+    let Some(components) = view.components else { return String::new() };
+    let count = components.component.len() / components.columns;
+    let called = text::counted(count, "component", "components");
+    match (components.explained_variance, components.total_variance) {
+        (Some(own), Some(total)) if total > 0.0 => {
+            let share = own.iter().sum::<f64>() / total;
+            format!("{called} with {} of the variance", text::percent(share.min(1.0)))
+        }
+        _ => called,
     }
 }
 
@@ -102,6 +117,10 @@ fn tiles(view: &View<'_>) -> Vec<(&'static str, String, String)> {
             let name = if view.states_called().0 == "state" { "States" } else { "Components" };
             tiles.push((name, text::count(parts.states), String::new()));
         }
+    }
+    if let Some(components) = view.components {
+        let count = components.component.len() / components.columns;
+        tiles.push(("Components", text::count(count), String::new()));
     }
     if let Some(training) = &manifest.training {
         tiles.push(("Rows", text::count(training.rows), "learned from".to_owned()));

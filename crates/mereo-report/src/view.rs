@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use mereo_core::{Dense, PartsView};
+use mereo_core::{ComponentsView, Dense, PartsView};
 
 use crate::gates::Gates;
 use crate::pictures::{Canvas, Scale};
@@ -16,6 +16,7 @@ pub(crate) struct View<'a> {
     /// Number of columns; 0 if nothing says it.
     pub(crate) columns: usize,
     pub(crate) parts: Option<PartsView<'a>>,
+    pub(crate) components: Option<ComponentsView<'a>>,
     /// How columns share themselves among parts, if there are at least two.
     pub(crate) gates: Option<Gates>,
     pub(crate) canvas: Option<Canvas>,
@@ -29,8 +30,10 @@ pub(crate) struct View<'a> {
 impl<'a> View<'a> {
     pub(crate) fn new(subject: &'a Subject<'a>) -> Self {
         let parts = subject.parts.filter(fits);
+        let components = subject.components.filter(adds_up);
         let columns = parts
             .map(|p| p.columns)
+            .or(components.map(|c| c.columns))
             .or(subject.rows.map(|r| r.original.columns()))
             .or(subject.samples.map(Dense::columns))
             .or(subject.manifest.columns.as_ref().map(Vec::len))
@@ -51,11 +54,14 @@ impl<'a> View<'a> {
             gates: parts.filter(|p| p.parts > 1).map(|p| Gates::of(&p)),
             canvas,
             scale,
-            mean: mean.or_else(|| parts.map(|p| Cow::Owned(implied_mean(&p)))),
+            mean: mean
+                .or_else(|| parts.map(|p| Cow::Owned(implied_mean(&p))))
+                .or_else(|| components.and_then(|c| c.mean).map(Cow::Borrowed)),
             deviation: subject.column_deviation.filter(whole),
             rows,
             samples,
             parts,
+            components,
         }
     }
 
@@ -138,6 +144,17 @@ fn fits(parts: &PartsView<'_>) -> bool {
         && size(columns, k) == Some(parts.gate.len())
         && size(k, j) == Some(parts.state_prior.len())
         && size(k, j).and_then(|kj| size(kj, columns)) == Some(parts.mean.len())
+}
+
+/// Whether the components' numbers have the shapes that they say.
+fn adds_up(view: &ComponentsView<'_>) -> bool {
+    let count = view.component.len() / view.columns.max(1);
+    view.columns > 0
+        && count > 0
+        && view.component.len() == count * view.columns
+        && view.component.iter().all(|w| w.is_finite())
+        && view.mean.is_none_or(|m| m.len() == view.columns)
+        && view.explained_variance.is_none_or(|v| v.len() == count)
 }
 
 /// The rows without whatever does not fit them.

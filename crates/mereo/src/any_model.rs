@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use mereo_core::{
-    Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView, Real, Reconstruct, Result,
-    Sample, Score,
+    Components, ComponentsView, Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView,
+    Real, Reconstruct, Result, Sample, Score,
 };
+use mereo_linear::{Fa, Nmf, Pca, Ppca};
 use mereo_mixture::Gmm;
 use mereo_parts::{Mcfa, Mcvq};
 use mereo_quantize::Vq;
@@ -38,6 +39,14 @@ pub enum AnyModel {
     Vq(Vq),
     /// A diagonal Gaussian mixture.
     Gmm(Gmm),
+    /// Principal components.
+    Pca(Pca),
+    /// Probabilistic principal components.
+    Ppca(Ppca),
+    /// Factor analysis.
+    Fa(Fa),
+    /// A non-negative factorisation.
+    Nmf(Nmf),
 }
 
 /// Runs the same expression on the model inside, whatever its kind.
@@ -48,6 +57,10 @@ macro_rules! with_model {
             AnyModel::Mcfa($model) => $body,
             AnyModel::Vq($model) => $body,
             AnyModel::Gmm($model) => $body,
+            AnyModel::Pca($model) => $body,
+            AnyModel::Ppca($model) => $body,
+            AnyModel::Fa($model) => $body,
+            AnyModel::Nmf($model) => $body,
         }
     };
 }
@@ -78,6 +91,10 @@ impl AnyModel {
             Mcfa::KIND => Self::Mcfa(Mcfa::from_file(file, path)?),
             Vq::KIND => Self::Vq(Vq::from_file(file, path)?),
             Gmm::KIND => Self::Gmm(Gmm::from_file(file, path)?),
+            Pca::KIND => Self::Pca(Pca::from_file(file, path)?),
+            Ppca::KIND => Self::Ppca(Ppca::from_file(file, path)?),
+            Fa::KIND => Self::Fa(Fa::from_file(file, path)?),
+            Nmf::KIND => Self::Nmf(Nmf::from_file(file, path)?),
             other => {
                 let problem = format!("it holds a `{other}` model, which this mereo does not know");
                 return Err(Error::model_file(path, problem));
@@ -137,6 +154,10 @@ impl AnyModel {
             Self::Mcfa(_) => Mcfa::KIND,
             Self::Vq(_) => Vq::KIND,
             Self::Gmm(_) => Gmm::KIND,
+            Self::Pca(_) => Pca::KIND,
+            Self::Ppca(_) => Ppca::KIND,
+            Self::Fa(_) => Fa::KIND,
+            Self::Nmf(_) => Nmf::KIND,
         }
     }
 
@@ -216,7 +237,17 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn scorer<T: Real>(&self) -> Option<&dyn Score<T>> {
-        with_model!(self, model => Some(model))
+        match self {
+            Self::Mcvq(model) => Some(model),
+            Self::Mcfa(model) => Some(model),
+            Self::Vq(model) => Some(model),
+            Self::Gmm(model) => Some(model),
+            Self::Pca(model) => Some(model),
+            Self::Ppca(model) => Some(model),
+            Self::Fa(model) => Some(model),
+            // Its codes have no prior, so rows have no density.
+            Self::Nmf(_) => None,
+        }
     }
 
     /// New rows.
@@ -236,7 +267,16 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn sampler(&self) -> Option<&dyn Sample> {
-        with_model!(self, model => Some(model))
+        match self {
+            Self::Mcvq(model) => Some(model),
+            Self::Mcfa(model) => Some(model),
+            Self::Vq(model) => Some(model),
+            Self::Gmm(model) => Some(model),
+            Self::Pca(model) => Some(model),
+            Self::Ppca(model) => Some(model),
+            Self::Fa(model) => Some(model),
+            Self::Nmf(_) => None,
+        }
     }
 
     /// The parts and their states.
@@ -253,7 +293,34 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn parts(&self) -> Option<PartsView<'_>> {
-        with_model!(self, model => Some(model.parts()))
+        match self {
+            Self::Mcvq(model) => Some(model.parts()),
+            Self::Mcfa(model) => Some(model.parts()),
+            Self::Vq(model) => Some(model.parts()),
+            Self::Gmm(model) => Some(model.parts()),
+            Self::Pca(_) | Self::Ppca(_) | Self::Fa(_) | Self::Nmf(_) => None,
+        }
+    }
+
+    /// The components that rows are sums of.
+    ///
+    /// ```
+    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("nmf"));
+    /// # file.insert("component", Tensor::new(vec![1, 2], vec![0.25, 0.75]));
+    /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
+    /// let components = model.components();
+    /// assert_eq!(components.map(|c| c.component), Some(&[0.25, 0.75][..]));
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn components(&self) -> Option<ComponentsView<'_>> {
+        match self {
+            Self::Mcvq(_) | Self::Mcfa(_) | Self::Vq(_) | Self::Gmm(_) => None,
+            Self::Pca(model) => Some(model.component_view()),
+            Self::Ppca(model) => Some(model.component_view()),
+            Self::Fa(model) => Some(model.component_view()),
+            Self::Nmf(model) => Some(model.component_view()),
+        }
     }
 
     /// Which part each cell came from; nothing where all columns are one part.
@@ -272,7 +339,7 @@ impl AnyModel {
         match self {
             Self::Mcvq(model) => Some(model),
             Self::Mcfa(model) => Some(model),
-            Self::Vq(_) | Self::Gmm(_) => None,
+            _ => None,
         }
     }
 }

@@ -75,6 +75,27 @@ fn models() -> Vec<Parts> {
                 tensor("variance", &[2, 2], &[1.0; 4]),
             ],
         },
+        Parts {
+            manifest: r#"{"format":1,"model":"pca","params":{"whiten":true}}"#.to_owned(),
+            tensors: vec![
+                tensor("component", &[1, 2], &[0.6, 0.8]),
+                tensor("mean", &[2], &[1.0, 2.0]),
+                tensor("explained_variance", &[1], &[4.0]),
+                tensor("noise", &[1], &[0.5]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"fa"}"#.to_owned(),
+            tensors: vec![
+                tensor("component", &[2, 2], &[0.6, 0.8, 1.0, -1.0]),
+                tensor("mean", &[2], &[1.0, 2.0]),
+                tensor("noise", &[2], &[0.5, 0.25]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"nmf","params":{"loss":"kl"}}"#.to_owned(),
+            tensors: vec![tensor("component", &[2, 2], &[0.6, 0.4, 0.0, 1.0])],
+        },
     ]
 }
 

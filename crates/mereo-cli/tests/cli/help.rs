@@ -26,7 +26,7 @@ fn every_verb_explains_itself_with_examples() {
         assert!(help.contains("Examples:"), "{verb}");
         assert!(help.lines().next().unwrap().len() > 20, "{verb}");
     }
-    for model in ["mcvq", "mcfa", "vq", "gmm"] {
+    for model in ["mcvq", "mcfa", "vq", "gmm", "pca", "ppca", "fa", "nmf"] {
         let help = world.ok(&format!("fit {model} --help"));
         assert!(help.contains("Examples:") && help.contains("[default: "), "{help}");
     }
@@ -38,11 +38,9 @@ fn every_verb_explains_itself_with_examples() {
 fn examples_in_the_help_are_understood() {
     let world = World::new();
     let mut lines = Vec::new();
-    for verb in VERBS
-        .iter()
-        .map(|v| (*v).to_owned())
-        .chain(["fit mcvq", "fit mcfa", "fit vq", "fit gmm"].map(ToOwned::to_owned))
-    {
+    for verb in VERBS.iter().map(|v| (*v).to_owned()).chain(
+        ["mcvq", "mcfa", "vq", "gmm", "pca", "ppca", "fa", "nmf"].map(|kind| format!("fit {kind}")),
+    ) {
         let help = world.ok(&format!("{verb} --help"));
         let examples = help.split("Examples:").nth(1).unwrap();
         lines.extend(

@@ -6,6 +6,7 @@ mod errors;
 mod files;
 mod help;
 mod killed;
+mod linear;
 mod same_bytes;
 mod steps;
 mod world;

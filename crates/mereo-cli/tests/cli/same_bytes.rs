@@ -10,6 +10,8 @@ fn threads_change_nothing() {
         "mcvq d.npy --parts 3 --states 3 --restarts 2 --scouts 4",
         "vq d.npy --states 5",
         "gmm d.npy --components 4",
+        "pca d.npy --components 4",
+        "fa d.npy --components 4",
     ] {
         let model = |threads: usize| {
             world
@@ -54,4 +56,20 @@ fn another_seed_is_another_model() {
         world.bytes("m.safetensors")
     };
     assert!(model(0) != model(1));
+}
+
+#[test]
+fn streams_teach_linear_models_the_same() {
+    let world = World::new();
+    world.ok("toy faces --rows 250 -o d.npy");
+    for kind in ["pca", "ppca", "fa", "nmf", "nmf --loss kl"] {
+        let model = |option: &str| {
+            world.ok(&format!(
+                "fit {kind} d.npy --components 3 --passes 5 --prepare scale:0,1 {option} \
+                 -o m.safetensors"
+            ));
+            world.bytes("m.safetensors")
+        };
+        assert!(model("") == model("--stream"), "{kind}");
+    }
 }

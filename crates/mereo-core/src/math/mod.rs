@@ -1,11 +1,14 @@
 //! The mathematics that models share: matrix products, exponentials, log-sum-exp.
 
 pub mod exp;
+pub(crate) mod ln;
+mod symmetric;
 
 pub use exp::exp_in_place;
+pub use symmetric::{Eigen, cholesky, cholesky_inverse, cholesky_solve, eigen, orient, packed};
 
 use crate::Real;
-use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::{matmul, triangular};
 use faer::{Accum, MatMut, MatRef, Par};
 
 /// `½ log 2π`: what every observed Gaussian cell costs, whatever its value.
@@ -119,6 +122,24 @@ pub fn product_nt<T: Real>(out: &mut [T], left: Matrix<'_, T>, right: Matrix<'_,
 /// ```
 pub fn product_tn<T: Real>(out: &mut [T], left: Matrix<'_, T>, right: Matrix<'_, T>, add: bool) {
     multiply(out, left.view().transpose(), right.view(), add);
+}
+
+/// The lower triangle of `matrixᵀ · matrix`, or with `add` that added to `out`: half the work of
+/// [`product_tn`].
+///
+/// ```
+/// use mereo_core::math::{Matrix, product_self};
+/// let mut out = [0.0f64; 4];
+/// product_self(&mut out, Matrix::new(&[1.0, 2.0, 3.0, 4.0], 2, 2), false);
+/// assert_eq!([out[0], out[2], out[3]], [10.0, 14.0, 20.0]);
+/// ```
+pub fn product_self<T: Real>(out: &mut [T], matrix: Matrix<'_, T>, add: bool) {
+    let (view, n) = (matrix.view(), matrix.columns);
+    let out = MatMut::from_row_major_slice_mut(&mut out[..n * n], n, n);
+    let accum = if add { Accum::Add } else { Accum::Replace };
+    let (lower, full) =
+        (triangular::BlockStructure::TriangularLower, triangular::BlockStructure::Rectangular);
+    triangular::matmul(out, lower, accum, view.transpose(), full, view, full, T::ONE, Par::Seq);
 }
 
 fn multiply<T: Real>(out: &mut [T], left: MatRef<'_, T>, right: MatRef<'_, T>, add: bool) {

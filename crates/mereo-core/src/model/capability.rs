@@ -122,6 +122,27 @@ pub trait Parts: Sync {
     fn parts(&self) -> PartsView<'_>;
 }
 
+/// The components of a linear model, lent out: what there is to show.
+#[derive(Debug, Clone, Copy)]
+pub struct ComponentsView<'a> {
+    /// Number of columns, D.
+    pub columns: usize,
+    /// What each component adds to a row, `[N, D]`.
+    pub component: &'a [f64],
+    /// What components are added to, `[D]`; nothing if that is 0.
+    pub mean: Option<&'a [f64]>,
+    /// The variance along each component, `[N]`, where the model knows it.
+    pub explained_variance: Option<&'a [f64]>,
+    /// The variance of all columns together, where the model knows it.
+    pub total_variance: Option<f64>,
+}
+
+/// A model that makes rows by adding up components.
+pub trait Components: Sync {
+    /// The components.
+    fn component_view(&self) -> ComponentsView<'_>;
+}
+
 /// Which part each cell of a row came from.
 pub trait Explain<T: Real>: Parts {
     /// Writes, for every cell of a batch, row after row, the part that most likely made it; for

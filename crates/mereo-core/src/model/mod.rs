@@ -4,7 +4,7 @@ mod capability;
 mod file;
 
 pub use capability::{
-    Encode, Explain, Looks, Parts, PartsView, Reconstruct, Sample, Score, ScoreKind, Scores,
-    encode, reconstruct, responsible_parts, sample, score,
+    Components, ComponentsView, Encode, Explain, Looks, Parts, PartsView, Reconstruct, Sample,
+    Score, ScoreKind, Scores, encode, reconstruct, responsible_parts, sample, score,
 };
 pub use file::{Manifest, ModelFile, Tensor};

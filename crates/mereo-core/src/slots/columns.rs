@@ -208,6 +208,15 @@ impl<T: Real> Frame<T> {
         1.0 / self.inverse[column].wide()
     }
 
+    /// A whole row of cells in the frame's units; a missing one stays missing.
+    pub fn row(&self, cells: &[T], out: &mut [T]) {
+        for (((x, &cell), &centre), &inverse) in
+            out.iter_mut().zip(cells).zip(&self.centre).zip(&self.inverse)
+        {
+            *x = limited((cell - centre) * inverse);
+        }
+    }
+
     /// A cell of the data in the frame's units.
     #[inline(always)]
     pub fn cell(&self, column: usize, value: T) -> T {

@@ -1,0 +1,192 @@
+//! Symmetric matrices: eigenvectors of large ones, factors of small ones.
+//!
+//! Small ones are *packed*: the lower triangle row by row, so that entry (i, j) with `j <= i`
+//! stands at `i (i + 1) / 2 + j`. They are factored in place, without memory of their own, since
+//! a model may have one for every row of data.
+
+use faer::{MatRef, Side};
+
+use crate::{Error, Place, Result};
+
+/// The eigenvalues of a symmetric matrix, the largest first, and its eigenvectors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Eigen {
+    /// The eigenvalues, falling.
+    pub values: Vec<f64>,
+    /// `[n, n]`: row i is the eigenvector of value i, of length 1, its entry of largest magnitude
+    /// positive, so that the same matrix always has the same eigenvectors.
+    pub vectors: Vec<f64>,
+}
+
+/// The eigenvalues and eigenvectors of a symmetric `[n, n]` matrix, of which the lower triangle is
+/// looked at.
+///
+/// ```
+/// let eigen = mereo_core::math::eigen(&[2.0, 0.0, 1.0, 2.0], 2)?;
+/// assert!((eigen.values[0] - 3.0).abs() < 1e-12 && (eigen.values[1] - 1.0).abs() < 1e-12);
+/// assert!((eigen.vectors[0] - 0.5f64.sqrt()).abs() < 1e-12);
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+pub fn eigen(matrix: &[f64], n: usize) -> Result<Eigen> {
+    let view = MatRef::from_row_major_slice(&matrix[..n * n], n, n);
+    let found = view.self_adjoint_eigen(Side::Lower).map_err(|_| {
+        Error::found(
+            Place::default(),
+            format!("{n} columns whose principal directions cannot be computed"),
+            "finite numbers of like magnitude; rescale the columns",
+        )
+    })?;
+    let (vectors, values) = (found.U(), found.S().column_vector());
+    let mut eigen = Eigen { values: Vec::with_capacity(n), vectors: vec![0.0; n * n] };
+    for (i, out) in eigen.vectors.chunks_exact_mut(n.max(1)).enumerate() {
+        eigen.values.push(values[n - 1 - i]);
+        for (d, v) in out.iter_mut().enumerate() {
+            *v = vectors[(d, n - 1 - i)];
+        }
+        orient(out);
+    }
+    Ok(eigen)
+}
+
+/// Turns a vector so that its entry of largest magnitude (the first of them) is positive.
+pub fn orient(vector: &mut [f64]) {
+    let largest =
+        vector.iter().fold(0.0, |most: f64, &v| if v.abs() > most.abs() { v } else { most });
+    if largest < 0.0 {
+        vector.iter_mut().for_each(|v| *v = -*v);
+    }
+}
+
+/// Numbers in a packed symmetric `n x n` matrix.
+///
+/// ```
+/// assert_eq!(mereo_core::math::packed(3), 6);
+/// ```
+#[inline]
+pub const fn packed(n: usize) -> usize {
+    n * (n + 1) / 2
+}
+
+/// Replaces a packed positive definite matrix by its Cholesky factor L and returns the log
+/// determinant; nothing if it is not positive definite.
+///
+/// ```
+/// use mereo_core::math::{cholesky, cholesky_solve};
+/// let mut matrix = [4.0, 2.0, 3.0];
+/// assert!((cholesky(&mut matrix, 2).unwrap() - 8f64.ln()).abs() < 1e-12);
+/// let mut x = [8.0, 7.0];
+/// cholesky_solve(&matrix, 2, &mut x);
+/// assert!((x[0] - 1.25).abs() < 1e-12 && (x[1] - 1.5).abs() < 1e-12);
+/// ```
+pub fn cholesky(matrix: &mut [f64], n: usize) -> Option<f64> {
+    let mut log_determinant = 0.0;
+    for i in 0..n {
+        let (above, own) = matrix.split_at_mut(packed(i));
+        let own = &mut own[..=i];
+        for j in 0..i {
+            let other = &above[packed(j)..=packed(j) + j];
+            let dot: f64 = own[..j].iter().zip(other).map(|(a, b)| a * b).sum();
+            own[j] = (own[j] - dot) / other[j];
+        }
+        let square = own[i] - own[..i].iter().map(|a| a * a).sum::<f64>();
+        if !(square > 0.0) {
+            return None;
+        }
+        own[i] = square.sqrt();
+        log_determinant += square.ln();
+    }
+    Some(log_determinant)
+}
+
+/// Replaces b by the solution of `L Lᵀ x = b`, with L from [`cholesky`].
+pub fn cholesky_solve(factor: &[f64], n: usize, b: &mut [f64]) {
+    for i in 0..n {
+        let row = &factor[packed(i)..=packed(i) + i];
+        let dot: f64 = row[..i].iter().zip(&*b).map(|(l, x)| l * x).sum();
+        b[i] = (b[i] - dot) / row[i];
+    }
+    for i in (0..n).rev() {
+        let row = &factor[packed(i)..=packed(i) + i];
+        b[i] /= row[i];
+        let (head, x) = (&row[..i], b[i]);
+        for (b, l) in b.iter_mut().zip(head) {
+            *b -= l * x;
+        }
+    }
+}
+
+/// Writes the packed inverse of `L Lᵀ`, with L from [`cholesky`]; `work` has room for n numbers.
+///
+/// ```
+/// use mereo_core::math::{cholesky, cholesky_inverse};
+/// let (mut matrix, mut inverse, mut work) = ([4.0, 2.0, 3.0], [0.0; 3], [0.0; 2]);
+/// cholesky(&mut matrix, 2).unwrap();
+/// cholesky_inverse(&matrix, 2, &mut inverse, &mut work);
+/// assert!((inverse[0] - 0.375).abs() < 1e-12 && (inverse[1] + 0.25).abs() < 1e-12);
+/// ```
+pub fn cholesky_inverse(factor: &[f64], n: usize, inverse: &mut [f64], work: &mut [f64]) {
+    for j in 0..n {
+        let column = &mut work[..n];
+        column.fill(0.0);
+        column[j] = 1.0;
+        cholesky_solve(factor, n, column);
+        for i in j..n {
+            inverse[packed(i) + j] = column[i];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some_matrix(n: usize) -> Vec<f64> {
+        let root: Vec<f64> = (0..n * n).map(|i| ((i * 7919) % 31) as f64 / 31.0 - 0.4).collect();
+        let mut full = vec![0.0; n * n];
+        for i in 0..n {
+            for j in 0..n {
+                full[i * n + j] = (0..n).map(|k| root[i * n + k] * root[j * n + k]).sum();
+            }
+            full[i * n + i] += 1.0;
+        }
+        full
+    }
+
+    #[test]
+    fn eigenvectors_rebuild_the_matrix() {
+        let n = 7;
+        let matrix = some_matrix(n);
+        let Eigen { values, vectors } = eigen(&matrix, n).unwrap();
+        assert!(values.windows(2).all(|w| w[0] >= w[1]));
+        for i in 0..n {
+            for j in 0..n {
+                let sum: f64 =
+                    (0..n).map(|k| values[k] * vectors[k * n + i] * vectors[k * n + j]).sum();
+                assert!((sum - matrix[i * n + j]).abs() < 1e-10);
+            }
+        }
+    }
+
+    #[test]
+    fn inverse_times_matrix_is_one() {
+        let n = 6;
+        let full = some_matrix(n);
+        let mut lower: Vec<f64> = (0..n).flat_map(|i| full[i * n..=i * n + i].to_vec()).collect();
+        let (mut inverse, mut work) = (vec![0.0; packed(n)], vec![0.0; n]);
+        cholesky(&mut lower, n).unwrap();
+        cholesky_inverse(&lower, n, &mut inverse, &mut work);
+        let at = |i: usize, j: usize| inverse[packed(i.max(j)) + i.min(j)];
+        for i in 0..n {
+            for j in 0..n {
+                let sum: f64 = (0..n).map(|k| full[i * n + k] * at(k, j)).sum();
+                assert!((sum - f64::from(i == j)).abs() < 1e-10);
+            }
+        }
+    }
+
+    #[test]
+    fn a_matrix_that_is_not_positive_definite_has_no_factor() {
+        assert_eq!(cholesky(&mut [1.0, 2.0, 1.0], 2), None);
+        assert_eq!(cholesky(&mut [f64::NAN], 1), None);
+    }
+}

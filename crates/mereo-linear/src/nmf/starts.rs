@@ -1,0 +1,101 @@
+//! Where learning starts: the non-negative double singular value decomposition, or at random.
+
+use mereo_core::math::{Matrix, product_nt};
+use mereo_core::slots::Frame;
+use mereo_core::{Batch, Context, Real, Result, Source, Start, Statistics, gather};
+use rand::RngExt;
+
+use super::NmfParams;
+use super::learner::State;
+use crate::blocks::BlockWork;
+use crate::spectrum::{Spectrum, Way};
+
+/// What a component has where its direction has nothing, cells being about 1.
+const LEAST: f64 = 0.01;
+
+pub(super) fn start<T: Real>(
+    params: &NmfParams,
+    source: &dyn Source<T>,
+    inverse: T,
+    restart: usize,
+    context: &Context,
+) -> Result<Start<State>> {
+    let (n, d) = (params.components, source.columns());
+    let mut random = context.random("nmf start", [restart as u64, 0]);
+    let mut component: Vec<f64> = (0..n * d).map(|_| random.random::<f64>() + LEAST).collect();
+    if restart > 0 {
+        return Ok(Start { state: State::new(component), how: "random".into() });
+    }
+    let unit = 1.0 / inverse.wide();
+    let frame = Frame::new(&vec![0.0; d], &vec![unit * unit; d]);
+    let known = n.min(d).min(source.rows());
+    let way = Way::of(source.rows(), d, known);
+    let spectrum = Spectrum::of(source, &frame, known, false, way, context)?;
+    let directions: Vec<T> = spectrum.directions.iter().map(|&v| T::of(v)).collect();
+    let sides = gather(
+        source,
+        context,
+        || Sides::new(known),
+        |batch, sides: &mut Sides<T>| sides.look(batch, &frame, &directions),
+    )?;
+    for (j, own) in component.chunks_exact_mut(d).take(known).enumerate() {
+        let direction = &spectrum.directions[j * d..(j + 1) * d];
+        let length = |sign: f64| -> f64 {
+            direction.iter().map(|v| (sign * v).max(0.0).powi(2)).sum::<f64>().sqrt()
+        };
+        let [above, below] = sides.squares[j].map(f64::sqrt);
+        let (up, down) = (length(1.0) * above, length(-1.0) * below);
+        let sign = if up >= down { 1.0 } else { -1.0 };
+        let largest =
+            direction.iter().map(|v| (sign * v).max(0.0)).fold(f64::MIN_POSITIVE, f64::max);
+        for (w, v) in own.iter_mut().zip(direction) {
+            *w = (sign * v / largest).max(LEAST);
+        }
+    }
+    Ok(Start { state: State::new(component), how: "singular vectors".into() })
+}
+
+/// For each direction the squares of the rows' places along it, on its positive side and on its
+/// negative one.
+struct Sides<T> {
+    squares: Vec<[f64; 2]>,
+    blocks: BlockWork<T, T>,
+    places: Vec<T>,
+}
+
+impl<T: Real> Sides<T> {
+    fn new(directions: usize) -> Self {
+        let squares = vec![[0.0; 2]; directions];
+        Self { squares, blocks: BlockWork::default(), places: Vec::new() }
+    }
+
+    fn look(&mut self, batch: &Batch<'_, T>, frame: &Frame<T>, directions: &[T]) {
+        let Self { squares, blocks, places } = self;
+        let (n, d) = (squares.len(), batch.columns);
+        blocks.for_each(batch, frame, |block| {
+            places.resize(block.rows * n, T::ZERO);
+            let cells = Matrix::new(block.values, block.rows, d);
+            product_nt(places, cells, Matrix::new(directions, n, d), false);
+            for (row, places) in places.chunks_exact(n).enumerate() {
+                let weight = batch.weight(block.first + row);
+                for (side, place) in squares.iter_mut().zip(places) {
+                    let place = place.wide();
+                    side[usize::from(place < 0.0)] += weight * place * place;
+                }
+            }
+        });
+    }
+}
+
+impl<T: Real> Statistics for Sides<T> {
+    fn merge(&mut self, other: &Self) {
+        for (own, theirs) in self.squares.iter_mut().zip(&other.squares) {
+            own[0] += theirs[0];
+            own[1] += theirs[1];
+        }
+    }
+
+    fn reset(&mut self) {
+        self.squares.fill([0.0; 2]);
+    }
+}

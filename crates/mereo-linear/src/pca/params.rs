@@ -1,0 +1,41 @@
+//! What the user chooses.
+
+use mereo_core::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::params::check_components;
+
+/// The size of the model. The one place where defaults live.
+///
+/// ```
+/// use mereo_linear::PcaParams;
+/// assert!(PcaParams::new(3).check().is_ok());
+/// assert!(PcaParams::new(0).check().is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PcaParams {
+    /// Number of components, N.
+    pub components: usize,
+    /// Whether codes are divided by the deviation along each component.
+    pub whiten: bool,
+}
+
+impl PcaParams {
+    /// A model of this size with everything else at its default.
+    ///
+    /// ```
+    /// assert!(!mereo_linear::PcaParams::new(4).whiten);
+    /// ```
+    pub fn new(components: usize) -> Self {
+        Self { components, whiten: false }
+    }
+
+    /// Whether a model like this can be learned at all.
+    ///
+    /// ```
+    /// assert!(mereo_linear::PcaParams::new(usize::MAX).check().is_err());
+    /// ```
+    pub fn check(&self) -> Result<()> {
+        check_components(self.components)
+    }
+}

@@ -1,0 +1,378 @@
+//! The leading principal directions of a source, by whichever way is cheapest.
+//!
+//! With `C = Σ_c w_c (x_c - m)(x_c - m)ᵀ` the scatter of the rows about their mean m (or about 0,
+//! for those who want that), the directions are the eigenvectors of C with the largest
+//! eigenvalues. There are three ways to them:
+//!
+//! - **covariance**: add C up, D x D numbers, and decompose it. For sources with at least as many
+//!   rows as columns.
+//! - **Gram**: with the rows `√w (x - m)` as a matrix X, `C = XᵀX` has the nonzero eigenvalues of
+//!   `XXᵀ`, which is as large as there are rows, and `Xᵀu/√λ` is the eigenvector of C for the
+//!   eigenvector u of `XXᵀ`. For few rows of many columns.
+//! - **randomised** (Halko, Martinsson and Tropp): a few more random directions Q than are wanted
+//!   are turned towards the leading ones by `Q ← orthonormal(C Q)`, and the eigenvectors of the
+//!   small `QᵀCQ` give the answer within Q. `CQ = Σ_c w_c (x_c - m)((x_c - m)ᵀQ)` needs one pass
+//!   and no D x D numbers. For many rows of many columns.
+//!
+//! All of it is done in the units of a [`Frame`], so that offsets cost no precision. A missing
+//! cell counts as the frame's centre.
+
+use mereo_core::math::{
+    Eigen, Matrix, eigen, orient, product, product_nt, product_self, product_tn,
+};
+use mereo_core::slots::Frame;
+use mereo_core::{Batch, Context, Real, Result, Source, Statistics, gather};
+use rand_distr::{Distribution, StandardNormal};
+
+use crate::blocks::BlockWork;
+
+/// Up to this many rows or columns, whichever are fewer, the exact ways take about a second.
+const EXACT: usize = 1024;
+/// Beyond that the randomised way is taken if at most one in this many directions is wanted.
+const SHARE: usize = 5;
+/// Directions beyond those wanted, and passes, of the randomised way.
+const SPARE: usize = 20;
+const PASSES: usize = 8;
+
+/// The way to the principal directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Covariance,
+    Gram,
+    Randomised,
+}
+
+impl Way {
+    /// The cheapest way to this many directions that is exact, or good enough.
+    pub(crate) fn of(rows: usize, columns: usize, count: usize) -> Self {
+        let fewer = rows.min(columns);
+        if fewer > EXACT && count.saturating_mul(SHARE) <= fewer {
+            Self::Randomised
+        } else if columns <= rows {
+            Self::Covariance
+        } else {
+            Self::Gram
+        }
+    }
+}
+
+/// The leading principal directions of rows, in a frame's units.
+#[derive(Debug, Clone)]
+pub(crate) struct Spectrum {
+    /// Weight of all rows.
+    pub(crate) weight: f64,
+    /// `[D]`: the mean of the rows.
+    pub(crate) mean: Vec<f64>,
+    /// Scatter along each direction (weight times variance), falling.
+    pub(crate) scatter: Vec<f64>,
+    /// `[count, D]`: the directions, orthonormal, each with its largest entry positive.
+    pub(crate) directions: Vec<f64>,
+    /// Scatter in all directions together.
+    pub(crate) total: f64,
+}
+
+impl Spectrum {
+    /// The `count` leading directions, at most as many as columns; about 0 unless `centred`.
+    pub(crate) fn of<T: Real>(
+        source: &dyn Source<T>,
+        frame: &Frame<T>,
+        count: usize,
+        centred: bool,
+        way: Way,
+        context: &Context,
+    ) -> Result<Self> {
+        let mut spectrum = match way {
+            Way::Covariance => by_covariance(source, frame, count, centred, context)?,
+            Way::Gram => by_gram(source, frame, count, centred, context)?,
+            Way::Randomised => randomised(source, frame, count, centred, context)?,
+        };
+        for scatter in &mut spectrum.scatter {
+            *scatter = scatter.max(0.0);
+        }
+        for direction in spectrum.directions.chunks_exact_mut(frame.columns()) {
+            orient(direction);
+        }
+        Ok(spectrum)
+    }
+}
+
+/// Sums over rows in a frame's units.
+struct Sums<T> {
+    weight: f64,
+    /// `[D]`.
+    sum: Vec<f64>,
+    /// `[D]`: of squares.
+    squares: Vec<f64>,
+    /// `[D, D]`, the lower triangle, or `[L, D]`.
+    products: Vec<f64>,
+    part: Vec<T>,
+    projected: Vec<T>,
+    blocks: BlockWork<T, T>,
+}
+
+impl<T: Real> Sums<T> {
+    fn new(columns: usize, height: usize) -> Self {
+        Self {
+            weight: 0.0,
+            sum: vec![0.0; columns],
+            squares: vec![0.0; columns],
+            products: vec![0.0; height * columns],
+            part: vec![T::ZERO; height * columns],
+            projected: Vec::new(),
+            blocks: BlockWork::default(),
+        }
+    }
+
+    /// Adds rows; with `towards [L, D]` the products of the rows with those directions, otherwise
+    /// with one another.
+    fn look(&mut self, batch: &Batch<'_, T>, frame: &Frame<T>, towards: Option<&[T]>) {
+        let Self { weight, sum, squares, products, part, projected, blocks } = self;
+        let columns = batch.columns;
+        blocks.for_each(batch, frame, |block| {
+            for (row, cells) in block.values.chunks_exact_mut(columns).enumerate() {
+                let w = batch.weight(block.first + row);
+                *weight += w;
+                for ((x, s), q) in cells.iter_mut().zip(&mut *sum).zip(&mut *squares) {
+                    let wide = x.wide();
+                    *s += w * wide;
+                    *q += w * wide * wide;
+                }
+                if w != 1.0 {
+                    let root = T::of(w.sqrt());
+                    cells.iter_mut().for_each(|x| *x *= root);
+                }
+            }
+            let values = Matrix::new(block.values, block.rows, columns);
+            match towards {
+                None => product_self(part, values, false),
+                Some(directions) => {
+                    let count = directions.len() / columns;
+                    projected.resize(block.rows * count, T::ZERO);
+                    let directions = Matrix::new(directions, count, columns);
+                    product_nt(projected, values, directions, false);
+                    product_tn(part, Matrix::new(projected, block.rows, count), values, false);
+                }
+            }
+            for (p, &q) in products.iter_mut().zip(&*part) {
+                *p += q.wide();
+            }
+        });
+    }
+
+    fn mean(&self, centred: bool) -> Vec<f64> {
+        if centred {
+            self.sum.iter().map(|s| s / self.weight).collect()
+        } else {
+            vec![0.0; self.sum.len()]
+        }
+    }
+
+    fn total(&self, mean: &[f64]) -> f64 {
+        self.squares.iter().zip(mean).map(|(q, m)| (q - self.weight * m * m).max(0.0)).sum()
+    }
+}
+
+impl<T: Real> Statistics for Sums<T> {
+    fn merge(&mut self, other: &Self) {
+        self.weight += other.weight;
+        let pairs = [
+            (&mut self.sum, &other.sum),
+            (&mut self.squares, &other.squares),
+            (&mut self.products, &other.products),
+        ];
+        for (own, theirs) in pairs {
+            own.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
+        }
+    }
+
+    fn reset(&mut self) {
+        self.weight = 0.0;
+        for sums in [&mut self.sum, &mut self.squares, &mut self.products] {
+            sums.fill(0.0);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.products.len() * (size_of::<f64>() + size_of::<T>())
+    }
+}
+
+fn by_covariance<T: Real>(
+    source: &dyn Source<T>,
+    frame: &Frame<T>,
+    count: usize,
+    centred: bool,
+    context: &Context,
+) -> Result<Spectrum> {
+    let d = frame.columns();
+    let sums = gather(
+        source,
+        context,
+        || Sums::new(d, d),
+        |batch, sums: &mut Sums<T>| sums.look(batch, frame, None),
+    )?;
+    let mean = sums.mean(centred);
+    let total = sums.total(&mean);
+    let weight = sums.weight;
+    let mut scatter = sums.products;
+    for (i, row) in scatter.chunks_exact_mut(d).enumerate() {
+        for (j, s) in row[..=i].iter_mut().enumerate() {
+            *s -= weight * mean[i] * mean[j];
+        }
+    }
+    let Eigen { mut values, mut vectors } = eigen(&scatter, d)?;
+    values.truncate(count);
+    vectors.truncate(count * d);
+    Ok(Spectrum { weight, mean, scatter: values, directions: vectors, total })
+}
+
+/// All rows in memory, in a frame's units: each with its weight.
+struct Rows<T> {
+    rows: Vec<(usize, f64, Vec<f64>)>,
+    blocks: BlockWork<T, f64>,
+}
+
+impl<T: Real> Statistics for Rows<T> {
+    fn merge(&mut self, other: &Self) {
+        self.rows.extend_from_slice(&other.rows);
+    }
+
+    fn reset(&mut self) {
+        self.rows.clear();
+    }
+}
+
+fn by_gram<T: Real>(
+    source: &dyn Source<T>,
+    frame: &Frame<T>,
+    count: usize,
+    centred: bool,
+    context: &Context,
+) -> Result<Spectrum> {
+    let d = frame.columns();
+    let zero = || Rows { rows: Vec::new(), blocks: BlockWork::default() };
+    let mut all = gather(source, context, zero, |batch, all: &mut Rows<T>| {
+        let Rows { rows, blocks } = all;
+        blocks.for_each(batch, frame, |block| {
+            for (row, cells) in block.values.chunks_exact(d).enumerate() {
+                let row = block.first + row;
+                if batch.weight(row) > 0.0 {
+                    rows.push((batch.first_row + row, batch.weight(row), cells.to_vec()));
+                }
+            }
+        });
+    })?;
+    all.rows.sort_by_key(|row| row.0);
+    let weight: f64 = all.rows.iter().map(|row| row.1).sum();
+    let mut mean = vec![0.0; d];
+    if centred {
+        for (_, w, cells) in &all.rows {
+            mean.iter_mut().zip(cells).for_each(|(m, x)| *m += w / weight * x);
+        }
+    }
+    let n = all.rows.len();
+    let mut values = Vec::with_capacity(n * d);
+    for (_, w, cells) in &all.rows {
+        values.extend(cells.iter().zip(&mean).map(|(x, m)| w.sqrt() * (x - m)));
+    }
+    drop(all);
+    let rows = Matrix::new(&values, n, d);
+    let mut gram = vec![0.0; n * n];
+    product_nt(&mut gram, rows, rows, false);
+    let total = (0..n).map(|i| gram[i * n + i]).sum();
+    let Eigen { values: mut scatter, vectors } = eigen(&gram, n)?;
+    let found = count.min(n);
+    let mut directions = vec![0.0; count * d];
+    product(&mut directions[..found * d], Matrix::new(&vectors, found, n), rows, false);
+    // What is left of directions without scatter is rounding.
+    let least = scatter.first().copied().unwrap_or(0.0) * 1e-14;
+    for (direction, &s) in directions.chunks_exact_mut(d).zip(&scatter) {
+        if !(s > least) {
+            direction.fill(0.0);
+        }
+    }
+    orthonormalise(&mut directions, d);
+    scatter.resize(count, 0.0);
+    Ok(Spectrum { weight, mean, scatter, directions, total })
+}
+
+fn randomised<T: Real>(
+    source: &dyn Source<T>,
+    frame: &Frame<T>,
+    count: usize,
+    centred: bool,
+    context: &Context,
+) -> Result<Spectrum> {
+    let d = frame.columns();
+    let wide = (count + SPARE).min(d);
+    let mut random = context.random("principal directions", [0, 0]);
+    let mut directions: Vec<f64> =
+        (0..wide * d).map(|_| StandardNormal.sample(&mut random)).collect();
+    orthonormalise(&mut directions, d);
+    let mut pass = 1;
+    loop {
+        let rounded: Vec<T> = directions.iter().map(|&q| T::of(q)).collect();
+        let sums = gather(
+            source,
+            context,
+            || Sums::new(d, wide),
+            |batch, sums: &mut Sums<T>| sums.look(batch, frame, Some(&rounded)),
+        )?;
+        let mean = sums.mean(centred);
+        let (total, weight) = (sums.total(&mean), sums.weight);
+        let mut image = sums.products;
+        for (image, direction) in image.chunks_exact_mut(d).zip(directions.chunks_exact(d)) {
+            let along: f64 = direction.iter().zip(&mean).map(|(q, m)| q * m).sum();
+            image.iter_mut().zip(&mean).for_each(|(b, m)| *b -= weight * along * m);
+        }
+        if pass < PASSES {
+            orthonormalise(&mut image, d);
+            directions = image;
+            pass += 1;
+            continue;
+        }
+        let within = Matrix::new(&directions, wide, d);
+        let mut small = vec![0.0; wide * wide];
+        product_nt(&mut small, Matrix::new(&image, wide, d), within, false);
+        let Eigen { values: mut scatter, vectors } = eigen(&small, wide)?;
+        let mut leading = vec![0.0; count * d];
+        product(&mut leading, Matrix::new(&vectors, count, wide), within, false);
+        scatter.truncate(count);
+        return Ok(Spectrum { weight, mean, scatter, directions: leading, total });
+    }
+}
+
+/// Makes vectors of length d orthonormal, the first ones first; one that is nothing but a
+/// combination of those before it is replaced by a direction that is not.
+pub(crate) fn orthonormalise(vectors: &mut [f64], d: usize) {
+    let mut unit = 0;
+    for i in 0..vectors.len() / d {
+        let (before, rest) = vectors.split_at_mut(i * d);
+        let own = &mut rest[..d];
+        let mut before_length = length(own);
+        loop {
+            // Twice is enough (Kahan and Parlett).
+            for _ in 0..2 {
+                for other in before.chunks_exact(d) {
+                    let along: f64 = own.iter().zip(other).map(|(a, b)| a * b).sum();
+                    own.iter_mut().zip(other).for_each(|(a, b)| *a -= along * b);
+                }
+            }
+            let left = length(own);
+            if left > before_length * 1e-10 && left > 0.0 {
+                own.iter_mut().for_each(|a| *a /= left);
+                break;
+            }
+            own.fill(0.0);
+            if unit == d {
+                break;
+            }
+            own[unit] = 1.0;
+            (unit, before_length) = (unit + 1, 1.0);
+        }
+    }
+}
+
+fn length(vector: &[f64]) -> f64 {
+    vector.iter().map(|v| v * v).sum::<f64>().sqrt()
+}
