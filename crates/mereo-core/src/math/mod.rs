@@ -1,8 +1,10 @@
-//! The mathematics that models share: matrix products, exponentials, log-sum-exp.
+//! The mathematics that models share: matrix products, exponentials, log-sum-exp, minimisation.
 
 pub mod exp;
+mod lbfgs;
 
 pub use exp::exp_in_place;
+pub use lbfgs::minimise;
 
 use crate::Real;
 use faer::linalg::matmul::matmul;
