@@ -129,8 +129,21 @@ pub fn draw_parts(view: &PartsView<'_>, picture: Picture, name: &str) -> Result<
 }
 
 /// Where a figure of this name goes.
-fn figure(name: &str) -> Result<PathBuf> {
+pub fn figure(name: &str) -> Result<PathBuf> {
     let folder = PathBuf::from("target/figures");
     std::fs::create_dir_all(&folder).map_err(|e| mereo_core::Error::io(&folder, e))?;
     Ok(folder.join(format!("{name}.png")))
+}
+
+/// A file or folder of the shared data, if it is there.
+///
+/// ```
+/// assert!(mereo_experiments::shared("no such thing").is_none());
+/// ```
+pub fn shared(name: &str) -> Option<std::path::PathBuf> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    ["..", "../.."]
+        .into_iter()
+        .map(|up| root.join(up).join("shared/data").join(name))
+        .find(|path| path.exists())
 }

@@ -5,7 +5,7 @@ use mereo_core::{Context, Error, Manifest, Observer, Plan, Real, Result, Source,
 use mereo_data::steps::{StepKind, Steps};
 use mereo_mixture::{Gmm, GmmParams, gaussian};
 use mereo_parts::{Mcfa, McfaParams, Mcvq, McvqParams, mcfa, mcvq};
-use mereo_quantize::{Vq, VqParams, vq};
+use mereo_quantize::{Cvq, CvqParams, Gvq, GvqParams, Vq, VqParams, cvq, gvq, vq};
 
 use crate::data::{Held, memory, own_names};
 use crate::fitted::Fitted;
@@ -17,6 +17,8 @@ pub(crate) mod restarts {
     pub(crate) const MCFA: usize = 3;
     pub(crate) const VQ: usize = 4;
     pub(crate) const GMM: usize = 2;
+    pub(crate) const GVQ: usize = 2;
+    pub(crate) const CVQ: usize = 4;
 }
 
 /// How often the means of a model are about in memory while it is learned: means and variances of
@@ -29,6 +31,8 @@ pub(crate) enum Wanted {
     Mcfa(McfaParams),
     Vq(VqParams),
     Gmm(GmmParams),
+    Gvq(GvqParams),
+    Cvq(CvqParams),
 }
 
 impl Wanted {
@@ -38,6 +42,8 @@ impl Wanted {
             Self::Mcfa(_) => Mcfa::KIND,
             Self::Vq(_) => Vq::KIND,
             Self::Gmm(_) => Gmm::KIND,
+            Self::Gvq(_) => Gvq::KIND,
+            Self::Cvq(_) => Cvq::KIND,
         }
     }
 
@@ -47,6 +53,8 @@ impl Wanted {
             Self::Mcfa(params) => serde_json::to_value(params),
             Self::Vq(params) => serde_json::to_value(params),
             Self::Gmm(params) => serde_json::to_value(params),
+            Self::Gvq(params) => serde_json::to_value(params),
+            Self::Cvq(params) => serde_json::to_value(params),
         }
         .map_err(|e| Error::option("params", e))
     }
@@ -58,6 +66,8 @@ impl Wanted {
             Self::Mcfa(params) => params.check(),
             Self::Vq(params) => params.check(),
             Self::Gmm(params) => params.check(),
+            Self::Gvq(params) => params.check(),
+            Self::Cvq(params) => params.check(),
         }
     }
 
@@ -71,6 +81,8 @@ impl Wanted {
             }
             Self::Vq(params) => ("states", params.states),
             Self::Gmm(params) => ("components", params.components),
+            Self::Gvq(params) => ("features", params.sets.saturating_mul(params.features + 1)),
+            Self::Cvq(params) => ("states", params.parts.saturating_mul(params.states)),
         };
         let bytes = [columns, COPIES, size_of::<f64>()]
             .into_iter()
@@ -109,6 +121,14 @@ impl Wanted {
             Self::Gmm(params) => {
                 let (model, training) = gaussian::fit(params, source, plan, context, observer)?;
                 (AnyModel::Gmm(model), training)
+            }
+            Self::Gvq(params) => {
+                let (model, training) = gvq::fit(params, source, plan, context, observer)?;
+                (AnyModel::Gvq(model), training)
+            }
+            Self::Cvq(params) => {
+                let (model, training) = cvq::fit(params, source, plan, context, observer)?;
+                (AnyModel::Cvq(model), training)
             }
         })
     }

@@ -31,6 +31,7 @@ impl<'a> View<'a> {
         let parts = subject.parts.filter(fits);
         let columns = parts
             .map(|p| p.columns)
+            .or(subject.features.map(|f| f.origin.len() / f.sets.max(1)))
             .or(subject.rows.map(|r| r.original.columns()))
             .or(subject.samples.map(Dense::columns))
             .or(subject.manifest.columns.as_ref().map(Vec::len))

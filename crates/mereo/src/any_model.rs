@@ -8,7 +8,7 @@ use mereo_core::{
 };
 use mereo_mixture::Gmm;
 use mereo_parts::{Mcfa, Mcvq};
-use mereo_quantize::Vq;
+use mereo_quantize::{Cvq, Gvq, Vq};
 
 /// A model of any kind, and what it can do. Each question answers with the capability, or with
 /// nothing if a model of this kind does not have it.
@@ -38,6 +38,10 @@ pub enum AnyModel {
     Vq(Vq),
     /// A diagonal Gaussian mixture.
     Gmm(Gmm),
+    /// Sums of binary features: generative vector quantisation.
+    Gvq(Gvq),
+    /// Sums of one vector from each of several codebooks: cooperative vector quantisation.
+    Cvq(Cvq),
 }
 
 /// Runs the same expression on the model inside, whatever its kind.
@@ -48,6 +52,8 @@ macro_rules! with_model {
             AnyModel::Mcfa($model) => $body,
             AnyModel::Vq($model) => $body,
             AnyModel::Gmm($model) => $body,
+            AnyModel::Gvq($model) => $body,
+            AnyModel::Cvq($model) => $body,
         }
     };
 }
@@ -78,6 +84,8 @@ impl AnyModel {
             Mcfa::KIND => Self::Mcfa(Mcfa::from_file(file, path)?),
             Vq::KIND => Self::Vq(Vq::from_file(file, path)?),
             Gmm::KIND => Self::Gmm(Gmm::from_file(file, path)?),
+            Gvq::KIND => Self::Gvq(Gvq::from_file(file, path)?),
+            Cvq::KIND => Self::Cvq(Cvq::from_file(file, path)?),
             other => {
                 let problem = format!("it holds a `{other}` model, which this mereo does not know");
                 return Err(Error::model_file(path, problem));
@@ -137,6 +145,8 @@ impl AnyModel {
             Self::Mcfa(_) => Mcfa::KIND,
             Self::Vq(_) => Vq::KIND,
             Self::Gmm(_) => Gmm::KIND,
+            Self::Gvq(_) => Gvq::KIND,
+            Self::Cvq(_) => Cvq::KIND,
         }
     }
 
@@ -216,7 +226,11 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn scorer<T: Real>(&self) -> Option<&dyn Score<T>> {
-        with_model!(self, model => Some(model))
+        match self {
+            // Features written by hand may not say how noisy rows are.
+            Self::Gvq(model) if model.variance().is_none() => None,
+            _ => with_model!(self, model => Some(model)),
+        }
     }
 
     /// New rows.
@@ -253,7 +267,15 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn parts(&self) -> Option<PartsView<'_>> {
-        with_model!(self, model => Some(model.parts()))
+        match self {
+            Self::Mcvq(model) => Some(model.parts()),
+            Self::Mcfa(model) => Some(model.parts()),
+            Self::Vq(model) => Some(model.parts()),
+            Self::Gmm(model) => Some(model.parts()),
+            Self::Cvq(model) => Some(model.parts()),
+            // Features are no states of parts.
+            Self::Gvq(_) => None,
+        }
     }
 
     /// Which part each cell came from; nothing where all columns are one part.
@@ -272,7 +294,7 @@ impl AnyModel {
         match self {
             Self::Mcvq(model) => Some(model),
             Self::Mcfa(model) => Some(model),
-            Self::Vq(_) | Self::Gmm(_) => None,
+            Self::Vq(_) | Self::Gmm(_) | Self::Gvq(_) | Self::Cvq(_) => None,
         }
     }
 }

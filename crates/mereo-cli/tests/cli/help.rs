@@ -2,7 +2,7 @@
 
 use crate::world::World;
 
-const VERBS: [&str; 10] = [
+const VERBS: [&str; 12] = [
     "demo",
     "toy",
     "fit",
@@ -10,6 +10,8 @@ const VERBS: [&str; 10] = [
     "encode",
     "reconstruct",
     "sample",
+    "compress",
+    "decompress",
     "show",
     "report",
     "completions",
@@ -26,7 +28,7 @@ fn every_verb_explains_itself_with_examples() {
         assert!(help.contains("Examples:"), "{verb}");
         assert!(help.lines().next().unwrap().len() > 20, "{verb}");
     }
-    for model in ["mcvq", "mcfa", "vq", "gmm"] {
+    for model in ["mcvq", "mcfa", "vq", "gmm", "gvq", "cvq"] {
         let help = world.ok(&format!("fit {model} --help"));
         assert!(help.contains("Examples:") && help.contains("[default: "), "{help}");
     }
@@ -38,11 +40,9 @@ fn every_verb_explains_itself_with_examples() {
 fn examples_in_the_help_are_understood() {
     let world = World::new();
     let mut lines = Vec::new();
-    for verb in VERBS
-        .iter()
-        .map(|v| (*v).to_owned())
-        .chain(["fit mcvq", "fit mcfa", "fit vq", "fit gmm"].map(ToOwned::to_owned))
-    {
+    for verb in VERBS.iter().map(|v| (*v).to_owned()).chain(
+        ["fit mcvq", "fit mcfa", "fit vq", "fit gmm", "fit gvq", "fit cvq"].map(ToOwned::to_owned),
+    ) {
         let help = world.ok(&format!("{verb} --help"));
         let examples = help.split("Examples:").nth(1).unwrap();
         lines.extend(
