@@ -1,5 +1,6 @@
 //! `mereo compress`: a picture in few bytes.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -143,8 +144,10 @@ pub(crate) fn run(args: &CompressArgs, voice: Voice) -> Result<ExitCode> {
     } else {
         let mut text = String::from("                    kilobits     bytes   PSNR dB    SSIM\n");
         for outcome in &all {
-            text += &format!(
-                "{:<18} {:>9.1} {:>9} {:>9.2} {:>7.4}\n",
+            // Writing to a string does not fail.
+            let _ = writeln!(
+                text,
+                "{:<18} {:>9.1} {:>9} {:>9.2} {:>7.4}",
                 outcome.name,
                 outcome.kilobits,
                 outcome.bytes.len(),

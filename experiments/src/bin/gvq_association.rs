@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use mereo_core::{Context, Random, Result};
+use mereo_core::{Context, Random};
 use mereo_experiments::seeds;
 use mereo_quantize::Association;
 use mereo_quantize::associate::{Couplings, Directed, Problem, ones};
@@ -101,7 +101,7 @@ fn head(title: &str, solvers: &[Association]) {
     println!("{:<12}{}", "", names.concat());
 }
 
-fn main() -> Result<()> {
+fn main() {
     use Association::{Auto, Bp, Br, Dbp, Dbr, Exact, Gibbs, Local, Mf};
     let trials = seeds(300);
     // The paper's noise is N(0, 1/10): its variance is a tenth.
@@ -146,5 +146,4 @@ fn main() -> Result<()> {
     let solvers = [Local, Mf, Gibbs, Br];
     head("", &solvers);
     point("γ 5", &solvers, trials.min(30), |r| Made::new(40, 40, 40, 5.0, noise, r));
-    Ok(())
 }

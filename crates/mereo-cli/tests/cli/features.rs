@@ -8,7 +8,7 @@ fn corners() -> String {
         let on = |b: usize| (i >> b & 1) as f64;
         format!("{},{},{},{}\n", 5.0 + on(0), 3.0 * on(1), 2.0 * on(2), on(0) - on(2))
     };
-    "a,b,c,d\n".to_owned() + &(0..80).map(|i| line(i % 8)).collect::<String>()
+    "a,b,c,d\n".to_owned() + &(0..80).map(|i| line(i % 8)).collect::<Vec<_>>().concat()
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn sets_penalties_and_binary_data_are_learned() {
     world.ok("fit gvq d.csv --features 2 --sets 2 --penalty 0.1 --restarts 1 -o m.safetensors");
     world.ok("encode m.safetensors d.csv -o codes.csv");
     assert!(world.text("codes.csv").starts_with("set0.feature0,set0.feature1,set1.feature0"));
-    let bits: String = (0..40).map(|i| format!("{},{},1,0\n", i % 2, i / 2 % 2)).collect();
+    let bits = ["0,0,1,0\n", "1,0,1,0\n", "0,1,1,0\n", "1,1,1,0\n"].concat().repeat(10);
     world.write("b.csv", bits);
     world.ok("fit gvq b.csv --features 2 --binary --beta 6 -o b.safetensors");
     world.ok("encode b.safetensors b.csv -o codes.csv");

@@ -109,7 +109,7 @@ fn no_solver_is_better_than_exact_or_lies_about_energies() {
     for trial in 0..60 {
         let n = random.random_range(1..=9);
         let d = random.random_range(1..=8);
-        let made = Made::new(n, d, (trial % 4) as f64, (trial % 2) as f64, &mut random);
+        let made = Made::new(n, d, f64::from(trial % 4), f64::from(trial % 2), &mut random);
         let right = brute_force(&made.problem());
         for (kind, solver) in &mut solvers {
             let answer = solver.solve(&made.problem());

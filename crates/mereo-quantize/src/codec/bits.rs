@@ -101,7 +101,7 @@ pub(super) trait Coder {
     /// Codes a whole number below 2³².
     fn whole(&mut self, model: &mut Whole, value: u32) -> Result<u32, Broken> {
         let value = u64::from(value) + 1;
-        let length = 63 - value.leading_zeros();
+        let length = value.ilog2();
         let mut digits = 0;
         while self.bit(&mut model.length[digits as usize], digits < length)? {
             digits += 1;

@@ -236,7 +236,7 @@ fn code(
     for at in 0..plane.levels.len() {
         let inside = at % size;
         let expected = match side {
-            Some(side) if inside % side > 0 => i64::from(plane.levels[at - 1]),
+            Some(side) if !inside.is_multiple_of(side) => i64::from(plane.levels[at - 1]),
             Some(side) if inside > 0 => i64::from(plane.levels[at - side]),
             _ => (most + 1) / 2,
         };

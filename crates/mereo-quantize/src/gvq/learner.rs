@@ -59,6 +59,13 @@ pub(super) struct State {
     pub(super) reseeds: u32,
 }
 
+impl State {
+    /// Whether unused features are still to be given something to do.
+    fn seeding(&self) -> bool {
+        self.unused && self.reseeds < MOST_RESEEDS
+    }
+}
+
 /// Learns GVQ by association and least squares in turn.
 pub(super) struct GvqLearner<'a, T> {
     pub(super) params: &'a GvqParams,
@@ -159,10 +166,6 @@ pub(super) struct Work<T> {
 impl<T: Real> GvqLearner<'_, T> {
     fn vectors(&self) -> usize {
         self.params.sets * (self.params.features + 1)
-    }
-
-    fn seeding(&self, state: &State) -> bool {
-        state.unused && state.reseeds < MOST_RESEEDS
     }
 
     /// Puts rows of a batch into the frame's units, 0 where a cell is missing.
@@ -275,7 +278,7 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
             vectors.extend(origin.iter().chain(feature).map(|&v| T::of(v)));
         }
         let constants = ready.constants();
-        Prepared { sets: ready, vectors, constants, keep_worst: self.seeding(state) }
+        Prepared { sets: ready, vectors, constants, keep_worst: state.seeding() }
     }
 
     fn statistics(&self) -> GvqStatistics {
@@ -394,7 +397,7 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
 
     fn relearn(&self, state: &mut State, statistics: &GvqStatistics, _pass: Pass) -> Vec<String> {
         let (n, d) = (self.params.features, self.units.centre.len());
-        let seeding = self.seeding(state);
+        let seeding = state.seeding();
         solve(statistics, state, n, d);
         let unused = |usage: &[f64]| {
             usage[0] <= EMPTY || usage[1..].iter().any(|&u| u <= EMPTY || usage[0] - u <= EMPTY)

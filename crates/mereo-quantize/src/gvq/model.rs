@@ -530,7 +530,7 @@ impl<T: Real> Score<T> for Gvq {
         for (row, out) in out.iter_mut().enumerate() {
             let found = eye.explain(batch, row);
             let on = f64::from(found.state.count_ones());
-            let squares = (found.energy - self.sets.penalty * on).max(0.0).min(1e290);
+            let squares = (found.energy - self.sets.penalty * on).clamp(0.0, 1e290);
             let cells = eye.explainer.observed.len() as f64;
             *out = -0.5 * squares / variance - cells * (HALF_LOG_TWO_PI + 0.5 * variance.ln());
             // A row that shows nothing says nothing, whatever it could be made of.

@@ -243,7 +243,7 @@ fn a_masked_cell_equals_a_column_less() {
 fn weight_two_equals_the_row_twice() {
     let (table, _) = planted::<f64>(60, 3, 5, 0.3, 7);
     let twice: Vec<usize> = (0..60).flat_map(|r| std::iter::repeat_n(r, 1 + r % 3)).collect();
-    let weights = (0..60).map(|r| (1 + r % 3) as f64).collect();
+    let weights = (0..60).map(|r| f64::from(1 + r % 3)).collect();
     let weighted = table.clone().with_weights(weights).unwrap();
     let repeated = table.select_rows(&twice);
     // From the same features a pass tells the same.
