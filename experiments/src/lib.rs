@@ -160,7 +160,7 @@ pub fn draw_parts(view: &PartsView<'_>, picture: Picture, name: &str) -> Result<
 }
 
 /// Where a figure of this name goes.
-fn figure(name: &str) -> Result<PathBuf> {
+pub fn figure(name: &str) -> Result<PathBuf> {
     let folder = PathBuf::from("target/figures");
     std::fs::create_dir_all(&folder).map_err(|e| mereo_core::Error::io(&folder, e))?;
     Ok(folder.join(format!("{name}.png")))

@@ -42,6 +42,7 @@ impl Seeds {
             Target::Model => models::model_files(),
             Target::Checkpoint => models::checkpoints(),
             Target::Steps => models::steps(),
+            Target::Codec => models::coded(),
         };
         Self { target, files }
     }

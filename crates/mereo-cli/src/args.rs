@@ -6,7 +6,10 @@ use clap::{Args, Parser, Subcommand};
 use mereo_core::{Context, Result};
 use mereo_data::{Kind, ReadOptions};
 
-use crate::{completions, demo, encode, fit, reconstruct, report, sample, score, show, toy};
+use crate::{
+    completions, compress, decompress, demo, encode, fit, reconstruct, report, sample, score, show,
+    toy,
+};
 
 const ABOUT: &str = "\
 mereo learns the parts that data is made of.
@@ -58,6 +61,8 @@ pub(crate) enum Verb {
     Encode(encode::EncodeArgs),
     Reconstruct(reconstruct::ReconstructArgs),
     Sample(sample::SampleArgs),
+    Compress(compress::CompressArgs),
+    Decompress(decompress::DecompressArgs),
     Show(show::ShowArgs),
     Report(report::ReportArgs),
     Completions(completions::CompletionsArgs),

@@ -10,7 +10,8 @@ use mereo_data::steps::StepKind;
 use mereo_linear::{FaParams, Loss, NmfParams, PcaParams, PpcaParams, Rotation};
 use mereo_mixture::GmmParams;
 use mereo_parts::{Engine, Gate, McfaParams, McvqParams};
-use mereo_quantize::VqParams;
+use mereo_quantize::cvq::Inference;
+use mereo_quantize::{Association, CvqParams, GvqParams, VqParams};
 use serde_json::json;
 
 use crate::args::{Reading, Threads};
@@ -33,7 +34,8 @@ Examples:
   mereo fit mcfa data.csv --parts 4 --factors 2 -o factors.safetensors
   mereo fit vq toy:shapes --states 27 -o codebook.safetensors
   mereo fit gmm heights.csv --components 3 -o mixture.safetensors
-  mereo fit fa holes.csv --components 5 -o factors.safetensors")]
+  mereo fit fa holes.csv --components 5 -o factors.safetensors
+  mereo fit gvq patches.npy --features 8 -o features.safetensors")]
 pub(crate) struct FitArgs {
     #[command(subcommand)]
     model: Model,
@@ -49,6 +51,8 @@ enum Model {
     Ppca(PpcaArgs),
     Fa(FaArgs),
     Nmf(NmfArgs),
+    Gvq(GvqArgs),
+    Cvq(CvqArgs),
 }
 
 /// Parts with states: multiple cause vector quantisation
@@ -189,6 +193,87 @@ struct GmmArgs {
         "The smallest variance of a component, as a fraction of its column's [default: {}]",
         GmmParams::new(1).variance_floor))]
     variance_floor: Option<f64>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Binary features that add up: generative vector quantisation
+///
+/// Every row is an origin plus some of N features, each there or not, so that N features make 2^N
+/// codes. With several sets a row is made of the features of one of them. `mereo encode` says
+/// which features a row has.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo fit gvq patches.npy --features 8 -o features.safetensors
+  mereo fit gvq data.csv --features 12 --penalty 0.5 -o sparse.safetensors
+  mereo fit gvq digits.idx.gz --prepare scale-all --binary --sets 4 --features 4 -o d.safetensors")]
+struct GvqArgs {
+    /// Number of features of each set
+    #[arg(long, value_name = "N")]
+    features: usize,
+
+    #[arg(long, value_name = "M", help = format!(
+        "Number of sets; a row is made of one of them [default: {}]", GvqParams::new(1).sets))]
+    sets: Option<usize>,
+
+    #[arg(long, value_name = "L", allow_negative_numbers = true, help = format!(
+        "What each feature that is there costs, in squared units of the data [default: {}]",
+        GvqParams::new(1).penalty))]
+    penalty: Option<f64>,
+
+    /// Cells are 0 or 1: so are features and their sums, squashed
+    #[arg(long)]
+    binary: bool,
+
+    #[arg(long, value_name = "B", requires = "binary", allow_negative_numbers = true, help = format!(
+        "How steeply sums are squashed to 0 or 1 [default: {BETA}]"))]
+    beta: Option<f64>,
+
+    /// How rows find their features: auto, exact, bp, br, mf, gibbs, dbp, dbr or local [default:
+    /// auto]
+    #[arg(long, value_name = "HOW", value_parser = str::parse::<Association>)]
+    association: Option<Association>,
+
+    #[arg(long, value_name = "R", help = restarts_help(restarts::GVQ))]
+    restarts: Option<usize>,
+
+    #[arg(long, value_name = "N", help = format!(
+        "Short runs that a start is the best of [default: {}]", GvqParams::new(1).scouts))]
+    scouts: Option<usize>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// The steepness of binary sums if nobody says: the paper's.
+const BETA: f64 = 4.5;
+
+/// Codebooks that add up: cooperative vector quantisation
+///
+/// Every row is the sum of one vector from each of K codebooks of J.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  mereo fit cvq data.csv --parts 4 --states 16 -o sums.safetensors
+  mereo fit cvq toy:shapes --parts 3 --states 12 --inference mean-field -o sums.safetensors
+  mereo fit cvq patches.npy --parts 8 --states 4 --restarts 1 -o sums.safetensors")]
+struct CvqArgs {
+    /// Number of codebooks
+    #[arg(long, value_name = "K")]
+    parts: usize,
+
+    /// Number of vectors in each
+    #[arg(long, value_name = "J")]
+    states: usize,
+
+    /// How rows find their vectors: mean-field, gibbs or local [default: local]
+    #[arg(long, value_name = "HOW", value_parser = str::parse::<Inference>)]
+    inference: Option<Inference>,
+
+    #[arg(long, value_name = "R", help = restarts_help(restarts::CVQ))]
+    restarts: Option<usize>,
 
     #[command(flatten)]
     common: Common,
@@ -513,6 +598,22 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
             params.loss = args.loss.unwrap_or(params.loss);
             let restarts = args.restarts.unwrap_or(restarts::LINEAR);
             fit(&Wanted::Nmf(params), restarts, &args.common, voice)
+        }
+        Model::Gvq(args) => {
+            let mut params = GvqParams::new(args.features);
+            params.sets = args.sets.unwrap_or(params.sets);
+            params.penalty = args.penalty.unwrap_or(params.penalty);
+            params.beta = args.binary.then(|| args.beta.unwrap_or(BETA));
+            params.association = args.association.unwrap_or(params.association);
+            params.scouts = args.scouts.unwrap_or(params.scouts);
+            let restarts = args.restarts.unwrap_or(restarts::GVQ);
+            fit(&Wanted::Gvq(params), restarts, &args.common, voice)
+        }
+        Model::Cvq(args) => {
+            let mut params = CvqParams::new(args.parts, args.states);
+            params.inference = args.inference.unwrap_or(params.inference);
+            let restarts = args.restarts.unwrap_or(restarts::CVQ);
+            fit(&Wanted::Cvq(params), restarts, &args.common, voice)
         }
     }
 }

@@ -5,7 +5,9 @@
 mod align;
 mod args;
 mod completions;
+mod compress;
 mod data;
+mod decompress;
 mod demo;
 mod encode;
 mod fit;
@@ -44,6 +46,8 @@ fn main() -> ExitCode {
         Verb::Encode(args) => encode::run(&args, voice),
         Verb::Reconstruct(args) => reconstruct::run(&args, voice),
         Verb::Sample(args) => sample::run(&args, voice),
+        Verb::Compress(args) => compress::run(&args, voice),
+        Verb::Decompress(args) => decompress::run(&args, voice),
         Verb::Show(args) => show::run(&args),
         Verb::Report(args) => report::run(&args, voice),
         Verb::Completions(args) => completions::run(&args),

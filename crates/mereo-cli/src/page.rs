@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use mereo::AnyModel;
 use mereo_core::slots::ColumnMoments;
 use mereo_core::{
     Block, ComponentsView, Context, Dense, Labels, PartsView, Real, Result, Scores, Source, Sparse,
     Table, responsible_parts,
 };
-use mereo_report::{ShownRows, Subject};
+use mereo_quantize::Gvq;
+use mereo_report::{Combination, FeaturesView, ShownRows, Subject};
 
 use crate::encode::codes;
 use crate::fitted::{Fitted, for_each_batch};
@@ -48,7 +50,9 @@ pub(crate) fn write<T: Real>(
     if let Some((component, Some(mean))) = &mut shown {
         in_data_units(fitted, component, mean)?;
     }
+    let features = Features::of(fitted, data, seen.as_ref(), context)?;
     let subject = Subject {
+        features: features.as_ref().map(Features::view),
         components: components.zip(shown.as_ref()).map(|(view, (component, mean))| {
             ComponentsView { component, mean: mean.as_deref(), ..view }
         }),
@@ -140,6 +144,103 @@ impl Seen {
             ..ShownRows::new(&self.original)
         }
     }
+}
+
+/// Binary features, and how rows of data use them.
+struct Features<'a> {
+    model: &'a Gvq,
+    feature: Vec<f64>,
+    origin: Vec<f64>,
+    common: Vec<Combination>,
+    rows: Option<Vec<(usize, u64)>>,
+    curve: Vec<(f64, f64)>,
+}
+
+/// Combinations shown, and rows that errors are taken from.
+const COMBINATIONS: usize = 37;
+const CURVE_ROWS: usize = 2000;
+
+impl<'a> Features<'a> {
+    fn of<T: Real>(
+        fitted: &'a Fitted,
+        data: Option<&dyn Source<T>>,
+        seen: Option<&Seen>,
+        context: &Context,
+    ) -> Result<Option<Self>> {
+        let AnyModel::Gvq(model) = &fitted.model else { return Ok(None) };
+        let (n, d) = (model.features(), model.columns());
+        // What a feature adds, in the data's units: with it, less without it.
+        let mut origin = model.origin().to_vec();
+        let mut with: Vec<f64> = (0..model.feature().len())
+            .map(|at| model.feature()[at] + model.origin()[at / (n * d) * d + at % d])
+            .collect();
+        fitted.undo(&mut origin)?;
+        fitted.undo(&mut with)?;
+        let feature =
+            with.iter().enumerate().map(|(at, v)| v - origin[at / (n * d) * d + at % d]).collect();
+        let mut features =
+            Self { model, feature, origin, common: Vec::new(), rows: None, curve: Vec::new() };
+        let (Some(raw), Some(seen)) = (data, seen) else { return Ok(Some(features)) };
+        let prepared = fitted.prepared(raw)?;
+        let mut counts = std::collections::BTreeMap::new();
+        let mut shown = Vec::new();
+        for_each_batch(&*prepared, |batch| {
+            model.for_each_state(batch, |row, set, state| {
+                *counts.entry((set, state)).or_insert(0.0) += batch.weight(row);
+                if seen.numbers.binary_search(&(batch.first_row + row)).is_ok() {
+                    shown.push((set, state));
+                }
+            });
+            Ok(())
+        })?;
+        let total: f64 = counts.values().sum();
+        let mut common: Vec<((usize, u64), f64)> = counts.into_iter().collect();
+        common.sort_by(|a, b| b.1.total_cmp(&a.1));
+        for ((set, state), weight) in common.into_iter().take(COMBINATIONS) {
+            let mut look = model.look(set, state);
+            fitted.undo(&mut look)?;
+            features.common.push(Combination { set, state, share: weight / total, look });
+        }
+        features.rows = Some(shown);
+        let sample = mereo_core::sample_rows(&*prepared, CURVE_ROWS, "features", context)?;
+        for k in 0..=n {
+            let fewer = model.strongest(k);
+            let bits = k as f64 + (model.sets() as f64).log2();
+            features.curve.push((bits, error(&fewer, &sample, context)?));
+        }
+        Ok(Some(features))
+    }
+
+    fn view(&self) -> FeaturesView<'_> {
+        FeaturesView {
+            sets: self.model.sets(),
+            features: self.model.features(),
+            feature: &self.feature,
+            origin: &self.origin,
+            usage: self.model.usage(),
+            set_prior: self.model.set_prior(),
+            common: &self.common,
+            rows: self.rows.as_deref(),
+            curve: &self.curve,
+        }
+    }
+}
+
+/// The root-mean-square error of the observed cells.
+fn error<T: Real>(model: &Gvq, rows: &Table<T>, context: &Context) -> Result<f64> {
+    let made = mereo_core::reconstruct::<T>(model, rows, context)?;
+    let (mut squares, mut cells) = (0.0f64, 0.0);
+    for_each_batch(rows, |batch| {
+        for row in 0..batch.rows {
+            let made = made.row(batch.first_row + row);
+            batch.for_each_observed(row, |c, x| {
+                squares += (x.wide() - made[c].wide()).powi(2);
+                cells += 1.0;
+            });
+        }
+        Ok(())
+    })?;
+    Ok(if cells > 0.0 { (squares / cells).sqrt() } else { 0.0 })
 }
 
 /// The most likely state of each part in each row.

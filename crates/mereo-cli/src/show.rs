@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use mereo::AnyModel;
 use mereo_core::{
     ComponentsView, Looks, ModelFile, PartsView, Picture, Result, Status, column_name,
 };
@@ -162,6 +163,13 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
         1 => write!(text, ": {states} {called}")?,
         many => write!(text, ": {many} parts of {states} {called}")?,
     }
+    if let AnyModel::Gvq(model) = &fitted.model {
+        write!(text, ": ")?;
+        if model.sets() > 1 {
+            write!(text, "{} sets of ", model.sets())?;
+        }
+        write!(text, "{} features", model.features())?;
+    }
     if let Some(Picture { height, width, channels }) = manifest.picture {
         write!(text, "; pictures of {height} x {width}")?;
         if channels != 1 {
@@ -188,6 +196,17 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
     }
     if let Some(steps) = &fitted.steps {
         writeln!(text, "prepared by {}", steps.names().collect::<Vec<_>>().join(", "))?;
+    }
+    if let AnyModel::Gvq(model) = &fitted.model {
+        for (set, usage) in model.usage().chunks(model.features()).take(MOST_PARTS).enumerate() {
+            let usage: Vec<String> = usage.iter().map(|u| format!("{u:.3}")).collect();
+            let share = model.set_prior()[set];
+            writeln!(
+                text,
+                "set {set}: {share:.3} of the rows; features used: {}",
+                usage.join(" ")
+            )?;
+        }
     }
     for (number, part) in parts.iter().take(MOST_PARTS).enumerate() {
         write_part(text, fitted, number, part, parts.len())?;

@@ -8,7 +8,7 @@ use mereo_linear::{
 };
 use mereo_mixture::{Gmm, GmmParams, gaussian};
 use mereo_parts::{Mcfa, McfaParams, Mcvq, McvqParams, mcfa, mcvq};
-use mereo_quantize::{Vq, VqParams, vq};
+use mereo_quantize::{Cvq, CvqParams, Gvq, GvqParams, Vq, VqParams, cvq, gvq, vq};
 
 use crate::data::{Held, memory, own_names};
 use crate::fitted::Fitted;
@@ -22,6 +22,8 @@ pub(crate) mod restarts {
     pub(crate) const GMM: usize = 2;
     /// Where there is a closed form, or a start from one that is hard to beat.
     pub(crate) const LINEAR: usize = 1;
+    pub(crate) const GVQ: usize = 2;
+    pub(crate) const CVQ: usize = 4;
 }
 
 /// How often the means of a model are about in memory while it is learned: means and variances of
@@ -38,6 +40,8 @@ pub(crate) enum Wanted {
     Ppca(PpcaParams),
     Fa(FaParams),
     Nmf(NmfParams),
+    Gvq(GvqParams),
+    Cvq(CvqParams),
 }
 
 impl Wanted {
@@ -51,6 +55,8 @@ impl Wanted {
             Self::Ppca(_) => Ppca::KIND,
             Self::Fa(_) => Fa::KIND,
             Self::Nmf(_) => Nmf::KIND,
+            Self::Gvq(_) => Gvq::KIND,
+            Self::Cvq(_) => Cvq::KIND,
         }
     }
 
@@ -64,6 +70,8 @@ impl Wanted {
             Self::Ppca(params) => serde_json::to_value(params),
             Self::Fa(params) => serde_json::to_value(params),
             Self::Nmf(params) => serde_json::to_value(params),
+            Self::Gvq(params) => serde_json::to_value(params),
+            Self::Cvq(params) => serde_json::to_value(params),
         }
         .map_err(|e| Error::option("params", e))
     }
@@ -79,6 +87,8 @@ impl Wanted {
             Self::Ppca(params) => params.check(),
             Self::Fa(params) => params.check(),
             Self::Nmf(params) => params.check(),
+            Self::Gvq(params) => params.check(),
+            Self::Cvq(params) => params.check(),
         }
     }
 
@@ -96,6 +106,8 @@ impl Wanted {
             Self::Ppca(params) => ("components", params.components),
             Self::Fa(params) => ("components", params.components),
             Self::Nmf(params) => ("components", params.components),
+            Self::Gvq(params) => ("features", params.sets.saturating_mul(params.features + 1)),
+            Self::Cvq(params) => ("states", params.parts.saturating_mul(params.states)),
         };
         let bytes = [columns, COPIES, size_of::<f64>()]
             .into_iter()
@@ -150,6 +162,14 @@ impl Wanted {
             Self::Nmf(params) => {
                 let (model, training) = nmf::fit(params, source, plan, context, observer)?;
                 (AnyModel::Nmf(model), training)
+            }
+            Self::Gvq(params) => {
+                let (model, training) = gvq::fit(params, source, plan, context, observer)?;
+                (AnyModel::Gvq(model), training)
+            }
+            Self::Cvq(params) => {
+                let (model, training) = cvq::fit(params, source, plan, context, observer)?;
+                (AnyModel::Cvq(model), training)
             }
         })
     }

@@ -30,6 +30,7 @@
 mod about;
 mod chart;
 mod components;
+mod features;
 mod gates;
 mod page;
 mod palette;
@@ -53,7 +54,7 @@ use std::path::Path;
 
 use mereo_core::{Result, write_atomically};
 
-pub use subject::{ShownRows, Subject};
+pub use subject::{Combination, FeaturesView, ShownRows, Subject};
 
 /// The page, as text.
 ///

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::view::View;
-use crate::{about, components, parts, rows, samples, scores, summary, text, training};
+use crate::{about, components, features, parts, rows, samples, scores, summary, text, training};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("theme.js");
@@ -22,6 +22,7 @@ pub(crate) fn page(view: &View<'_>) -> Markup {
     let sections: Vec<Section> = [
         parts::section(view),
         components::section(view),
+        features::section(view),
         training::section(view),
         rows::section(view),
         samples::section(view),

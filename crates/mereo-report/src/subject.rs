@@ -23,6 +23,8 @@ pub struct Subject<'a> {
     pub parts: Option<PartsView<'a>>,
     /// The components that a linear model's rows are sums of, in the data's units.
     pub components: Option<ComponentsView<'a>>,
+    /// The model's binary features, if it is made of such.
+    pub features: Option<FeaturesView<'a>>,
     /// Mean of each column of the data. Without it, the mean that the model implies.
     pub column_mean: Option<&'a [f64]>,
     /// Standard deviation of each column of the data. With it, states are compared with the mean
@@ -54,6 +56,7 @@ impl<'a> Subject<'a> {
             manifest,
             parts: None,
             components: None,
+            features: None,
             column_mean: None,
             column_deviation: None,
             rows: None,
@@ -115,4 +118,56 @@ impl<'a> ShownRows<'a> {
             numbers: None,
         }
     }
+}
+
+/// Sets of binary features, and what is known of their use.
+///
+/// ```
+/// use mereo_report::FeaturesView;
+/// let view = FeaturesView {
+///     sets: 1,
+///     features: 2,
+///     feature: &[1.0, 0.0, 0.0, 3.0],
+///     origin: &[5.0, 5.0],
+///     usage: &[0.5, 0.25],
+///     set_prior: &[1.0],
+///     common: &[],
+///     rows: None,
+///     curve: &[],
+/// };
+/// assert_eq!(view.feature.len() / view.origin.len(), view.features);
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct FeaturesView<'a> {
+    /// Number of sets, M.
+    pub sets: usize,
+    /// Number of features of each, n.
+    pub features: usize,
+    /// What each feature adds, `[M, n, D]`.
+    pub feature: &'a [f64],
+    /// What each set starts from, `[M, D]`.
+    pub origin: &'a [f64],
+    /// The share of a set's rows that use each feature, `[M, n]`.
+    pub usage: &'a [f64],
+    /// The share of rows of each set, `[M]`.
+    pub set_prior: &'a [f64],
+    /// The most used combinations, the most used first.
+    pub common: &'a [Combination],
+    /// The set and the features (feature 0 the lowest bit) of each shown row.
+    pub rows: Option<&'a [(usize, u64)]>,
+    /// Bits a row and root-mean-square error as features are added.
+    pub curve: &'a [(f64, f64)],
+}
+
+/// A combination of features that rows are made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Combination {
+    /// Its set.
+    pub set: usize,
+    /// Its features, feature 0 the lowest bit.
+    pub state: u64,
+    /// The share of rows that it makes.
+    pub share: f64,
+    /// What it looks like.
+    pub look: Vec<f64>,
 }

@@ -34,6 +34,7 @@ impl<'a> View<'a> {
         let columns = parts
             .map(|p| p.columns)
             .or(components.map(|c| c.columns))
+            .or(subject.features.map(|f| f.origin.len() / f.sets.max(1)))
             .or(subject.rows.map(|r| r.original.columns()))
             .or(subject.samples.map(Dense::columns))
             .or(subject.manifest.columns.as_ref().map(Vec::len))

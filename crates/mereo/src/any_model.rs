@@ -9,7 +9,7 @@ use mereo_core::{
 use mereo_linear::{Fa, Nmf, Pca, Ppca};
 use mereo_mixture::Gmm;
 use mereo_parts::{Mcfa, Mcvq};
-use mereo_quantize::Vq;
+use mereo_quantize::{Cvq, Gvq, Vq};
 
 /// A model of any kind, and what it can do. Each question answers with the capability, or with
 /// nothing if a model of this kind does not have it.
@@ -47,6 +47,10 @@ pub enum AnyModel {
     Fa(Fa),
     /// A non-negative factorisation.
     Nmf(Nmf),
+    /// Sums of binary features: generative vector quantisation.
+    Gvq(Gvq),
+    /// Sums of one vector from each of several codebooks: cooperative vector quantisation.
+    Cvq(Cvq),
 }
 
 /// Runs the same expression on the model inside, whatever its kind.
@@ -61,6 +65,8 @@ macro_rules! with_model {
             AnyModel::Ppca($model) => $body,
             AnyModel::Fa($model) => $body,
             AnyModel::Nmf($model) => $body,
+            AnyModel::Gvq($model) => $body,
+            AnyModel::Cvq($model) => $body,
         }
     };
 }
@@ -95,6 +101,8 @@ impl AnyModel {
             Ppca::KIND => Self::Ppca(Ppca::from_file(file, path)?),
             Fa::KIND => Self::Fa(Fa::from_file(file, path)?),
             Nmf::KIND => Self::Nmf(Nmf::from_file(file, path)?),
+            Gvq::KIND => Self::Gvq(Gvq::from_file(file, path)?),
+            Cvq::KIND => Self::Cvq(Cvq::from_file(file, path)?),
             other => {
                 let problem = format!("it holds a `{other}` model, which this mereo does not know");
                 return Err(Error::model_file(path, problem));
@@ -158,6 +166,8 @@ impl AnyModel {
             Self::Ppca(_) => Ppca::KIND,
             Self::Fa(_) => Fa::KIND,
             Self::Nmf(_) => Nmf::KIND,
+            Self::Gvq(_) => Gvq::KIND,
+            Self::Cvq(_) => Cvq::KIND,
         }
     }
 
@@ -238,6 +248,10 @@ impl AnyModel {
     /// ```
     pub fn scorer<T: Real>(&self) -> Option<&dyn Score<T>> {
         match self {
+            // Its codes have no prior, so rows have no density.
+            Self::Nmf(_) => None,
+            // Features written by hand may not say how noisy rows are.
+            Self::Gvq(model) if model.variance().is_none() => None,
             Self::Mcvq(model) => Some(model),
             Self::Mcfa(model) => Some(model),
             Self::Vq(model) => Some(model),
@@ -245,8 +259,8 @@ impl AnyModel {
             Self::Pca(model) => Some(model),
             Self::Ppca(model) => Some(model),
             Self::Fa(model) => Some(model),
-            // Its codes have no prior, so rows have no density.
-            Self::Nmf(_) => None,
+            Self::Gvq(model) => Some(model),
+            Self::Cvq(model) => Some(model),
         }
     }
 
@@ -275,6 +289,8 @@ impl AnyModel {
             Self::Pca(model) => Some(model),
             Self::Ppca(model) => Some(model),
             Self::Fa(model) => Some(model),
+            Self::Gvq(model) => Some(model),
+            Self::Cvq(model) => Some(model),
             Self::Nmf(_) => None,
         }
     }
@@ -298,7 +314,9 @@ impl AnyModel {
             Self::Mcfa(model) => Some(model.parts()),
             Self::Vq(model) => Some(model.parts()),
             Self::Gmm(model) => Some(model.parts()),
-            Self::Pca(_) | Self::Ppca(_) | Self::Fa(_) | Self::Nmf(_) => None,
+            Self::Cvq(model) => Some(model.parts()),
+            // Features and components are no states of parts.
+            Self::Gvq(_) | Self::Pca(_) | Self::Ppca(_) | Self::Fa(_) | Self::Nmf(_) => None,
         }
     }
 
@@ -315,11 +333,11 @@ impl AnyModel {
     /// ```
     pub fn components(&self) -> Option<ComponentsView<'_>> {
         match self {
-            Self::Mcvq(_) | Self::Mcfa(_) | Self::Vq(_) | Self::Gmm(_) => None,
             Self::Pca(model) => Some(model.component_view()),
             Self::Ppca(model) => Some(model.component_view()),
             Self::Fa(model) => Some(model.component_view()),
             Self::Nmf(model) => Some(model.component_view()),
+            _ => None,
         }
     }
 

@@ -63,6 +63,23 @@ fn valid(kind: &str) -> Vec<u8> {
                 ("noise", &[1, 2], &[1.0; 2]),
             ],
         ),
+        // Two states of one feature: nothing, and ten more everywhere.
+        "gvq" => by_hand(
+            &manifest(kind),
+            &[
+                ("feature", &[1, 1, 2], &[10.0; 2]),
+                ("origin", &[1, 2], &[0.0; 2]),
+                ("variance", &[1], &[1.0]),
+            ],
+        ),
+        "cvq" => by_hand(
+            &manifest(kind),
+            &[
+                ("mean", &[1, 2, 2], mean),
+                ("state_prior", &[1, 2], &[0.5; 2]),
+                ("variance", &[1], &[1.0]),
+            ],
+        ),
         _ => by_hand(
             &manifest(kind),
             &[
@@ -75,7 +92,7 @@ fn valid(kind: &str) -> Vec<u8> {
     }
 }
 
-const KINDS: [&str; 4] = ["vq", "gmm", "mcvq", "mcfa"];
+const KINDS: [&str; 6] = ["vq", "gmm", "mcvq", "mcfa", "gvq", "cvq"];
 
 fn open(bytes: &[u8]) -> mereo::Result<AnyModel> {
     let path = "some.safetensors".as_ref();
@@ -105,7 +122,7 @@ fn exercise(model: &AnyModel) {
     // Means may be larger than a table's cells can be: an error then, with the place.
     let _ = model.reconstructor::<f64>().map(|r| reconstruct(r, &table, &context));
     let _ = model.sampler().map(|s| sample(s, 3, true, &context));
-    assert_eq!(model.parts().map(|p| p.columns), Some(columns));
+    assert!(model.parts().is_none_or(|p| p.columns == columns));
 }
 
 #[test]
@@ -269,4 +286,31 @@ proptest! {
             exercise(&model);
         }
     }
+}
+
+#[test]
+fn features_by_hand_encode_without_knowing_their_noise() {
+    let bytes = by_hand(
+        &manifest("gvq"),
+        &[
+            ("feature", &[2, 1, 2], &[1.0, 0.0, 0.0, 1.0]),
+            ("origin", &[2, 2], &[0.0, 0.0, 5.0, 5.0]),
+            ("penalty", &[1], &[0.1]),
+        ],
+    );
+    let model = open(&bytes).unwrap();
+    assert!(model.scorer::<f64>().is_none() && model.parts().is_none());
+    let table = Table::from(Dense::new(2, 2, vec![1.0, 0.1, 5.0, 6.0]).unwrap());
+    let codes = encode(model.encoder::<f64>().unwrap(), &table, &Context::new(0)).unwrap();
+    // The features of both sets, then the set.
+    assert_eq!(codes.values(), [1.0, 0.0, 0.0, 0.0, 1.0, 1.0]);
+    for (tensor, value, said) in [("penalty", -1.0, "`penalty`"), ("beta", 0.0, "`beta`")] {
+        let feature: (&str, &[usize], &[f64]) = ("feature", &[1, 1, 1], &[1.0]);
+        let origin: (&str, &[usize], &[f64]) = ("origin", &[1, 1], &[1.0]);
+        let bytes = by_hand(&manifest("gvq"), &[feature, origin, (tensor, &[1], &[value])]);
+        assert!(refused(&bytes).contains(said));
+    }
+    let large: (&str, &[usize], &[f64]) = ("feature", &[1, 1, 1], &[1e140]);
+    let bytes = by_hand(&manifest("gvq"), &[large, ("origin", &[1, 1], &[1.0])]);
+    assert!(refused(&bytes).contains("1e140"));
 }

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use mereo_core::{Dense, Table};
+use mereo::quantize::codec::picture::{CodecParams, Picture};
+use mereo::quantize::codec::{Coded, Colour};
+use mereo::quantize::{GvqParams, gvq};
+use mereo_core::{Context, Dense, Plan, Silent, Table};
 use mereo_data::steps::Steps;
 
 use crate::mutate::{Random, mutate};
@@ -96,6 +99,31 @@ fn models() -> Vec<Parts> {
             manifest: r#"{"format":1,"model":"nmf","params":{"loss":"kl"}}"#.to_owned(),
             tensors: vec![tensor("component", &[2, 2], &[0.6, 0.4, 0.0, 1.0])],
         },
+        Parts {
+            manifest: r#"{"format":1,"model":"gvq"}"#.to_owned(),
+            tensors: vec![
+                tensor("feature", &[2, 1, 2], mean),
+                tensor("origin", &[2, 2], mean),
+                tensor("penalty", &[1], &[0.5]),
+                tensor("variance", &[1], &[1.0]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"gvq"}"#.to_owned(),
+            tensors: vec![
+                tensor("beta", &[1], &[4.5]),
+                tensor("feature", &[1, 2, 2], &[0.1, 0.9, 0.8, 0.2]),
+                tensor("origin", &[1, 2], &[0.5; 2]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"cvq"}"#.to_owned(),
+            tensors: vec![
+                tensor("mean", &[2, 1, 2], mean),
+                tensor("state_prior", &[2, 1], &[1.0; 2]),
+                tensor("variance", &[1], &[1.0]),
+            ],
+        },
     ]
 }
 
@@ -179,4 +207,25 @@ pub(super) fn steps() -> Vec<Vec<u8>> {
             serde_json::to_vec(&steps).expect("writing to memory")
         })
         .collect()
+}
+
+/// Compressed pictures of every kind, and a compressed table.
+pub(crate) fn coded() -> Vec<Vec<u8>> {
+    let context = Context::new(0);
+    let mut files = Vec::new();
+    for (channels, colour, features, sets) in
+        [(1, Colour::Grey, 3, 1), (3, Colour::Planes, 1, 2), (3, Colour::YCbCr, 0, 3)]
+    {
+        let pixels = (0..20 * 20 * u32::from(channels)).map(|i| (i * 7 % 251) as u8).collect();
+        let picture = Picture { width: 20, height: 20, channels, pixels };
+        let params = CodecParams { block: 4, features, sets, bits: 6, colour, restarts: 1 };
+        let coded = Coded::of_picture(&picture, &params, &context).expect("a picture");
+        files.push(coded.to_bytes());
+    }
+    let cells = (0..20).map(|i| f64::from(i * 7 % 5)).collect();
+    let table = Table::from(Dense::new(10, 2, cells).expect("a table"));
+    let (model, _) = gvq::fit(&GvqParams::new(2), &table, &Plan::default(), &context, &mut Silent)
+        .expect("features");
+    files.push(Coded::of_table::<f64>(&model, &table, 9, &context).expect("codes").to_bytes());
+    files
 }

@@ -2,7 +2,7 @@
 
 use crate::world::World;
 
-const VERBS: [&str; 10] = [
+const VERBS: [&str; 12] = [
     "demo",
     "toy",
     "fit",
@@ -10,10 +10,14 @@ const VERBS: [&str; 10] = [
     "encode",
     "reconstruct",
     "sample",
+    "compress",
+    "decompress",
     "show",
     "report",
     "completions",
 ];
+
+const MODELS: [&str; 10] = ["mcvq", "mcfa", "vq", "gmm", "pca", "ppca", "fa", "nmf", "gvq", "cvq"];
 
 #[test]
 fn every_verb_explains_itself_with_examples() {
@@ -26,7 +30,7 @@ fn every_verb_explains_itself_with_examples() {
         assert!(help.contains("Examples:"), "{verb}");
         assert!(help.lines().next().unwrap().len() > 20, "{verb}");
     }
-    for model in ["mcvq", "mcfa", "vq", "gmm", "pca", "ppca", "fa", "nmf"] {
+    for model in MODELS {
         let help = world.ok(&format!("fit {model} --help"));
         assert!(help.contains("Examples:") && help.contains("[default: "), "{help}");
     }
@@ -38,9 +42,9 @@ fn every_verb_explains_itself_with_examples() {
 fn examples_in_the_help_are_understood() {
     let world = World::new();
     let mut lines = Vec::new();
-    for verb in VERBS.iter().map(|v| (*v).to_owned()).chain(
-        ["mcvq", "mcfa", "vq", "gmm", "pca", "ppca", "fa", "nmf"].map(|kind| format!("fit {kind}")),
-    ) {
+    for verb in
+        VERBS.iter().map(|v| (*v).to_owned()).chain(MODELS.map(|kind| format!("fit {kind}")))
+    {
         let help = world.ok(&format!("{verb} --help"));
         let examples = help.split("Examples:").nth(1).unwrap();
         lines.extend(

@@ -3,6 +3,7 @@
 
 mod contract;
 mod errors;
+mod features;
 mod files;
 mod help;
 mod killed;

@@ -1,10 +1,12 @@
-//! The mathematics that models share: matrix products, exponentials, log-sum-exp.
+//! The mathematics that models share: matrix products, exponentials, log-sum-exp, minimisation.
 
 pub mod exp;
+mod lbfgs;
 pub(crate) mod ln;
 mod symmetric;
 
 pub use exp::exp_in_place;
+pub use lbfgs::minimise;
 pub use symmetric::{Eigen, cholesky, cholesky_inverse, cholesky_solve, eigen, orient, packed};
 
 use crate::Real;

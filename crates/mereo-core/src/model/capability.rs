@@ -15,6 +15,11 @@ pub trait Encode<T: Real>: Sync {
     /// Numbers in a row's code.
     fn code_width(&self) -> usize;
 
+    /// What they are called, if they have names of their own.
+    fn code_names(&self) -> Option<Vec<String>> {
+        None
+    }
+
     /// Writes the codes of a batch, row after row.
     fn encode_batch(&self, batch: &Batch<'_, T>, codes: &mut [T]);
 }

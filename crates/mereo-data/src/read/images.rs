@@ -1,4 +1,4 @@
-//! Pictures: a folder of them, a tar of them, or a single one; PNG, JPEG and PNM.
+//! Pictures: a folder of them, a tar of them, or a single one; PNG, JPEG, PNM and WebP.
 //!
 //! A row is a picture, its pixels row by row from 0 (black) to 255 (white). Pictures are colour
 //! (three channels) if any of them is, and grey (one channel) otherwise; transparency is dropped.
@@ -173,7 +173,7 @@ impl Gallery {
     fn into_table(mut self) -> Result<Table<f32>> {
         self.shots.sort_by(|a, b| a.path.cmp(&b.path));
         let Some(first) = self.shots.first() else {
-            let expected = "PNG, JPEG or PNM pictures; to read other data name its file";
+            let expected = "PNG, JPEG, PNM or WebP pictures; to read other data name its file";
             return Err(Error::found(Place::default(), "no pictures", expected));
         };
         let Picture { height, width, .. } = first.picture;
@@ -222,7 +222,7 @@ fn labels(shots: &[Shot]) -> Option<Labels> {
 fn decode(bytes: &[u8], format: ImageFormat) -> Result<DynamicImage> {
     if !format.reading_enabled() {
         let found = format!("a {format:?} picture");
-        return Err(Error::found(Place::default(), found, "PNG, JPEG or PNM; convert it"));
+        return Err(Error::found(Place::default(), found, "PNG, JPEG, PNM or WebP; convert it"));
     }
     // Memory in proportion to the file, for pictures that pack well are small: a header alone
     // must not be able to ask for a gigabyte.

@@ -136,7 +136,7 @@ fn a_picture_of_another_format_is_named_and_not_left_out() {
     let other = folder(&[("a.png", grey(1, 1, 3)), ("b.png", b"GIF89a\x01\0\x01\0".to_vec())]);
     let error = read(other.path(), &ReadOptions::default()).unwrap_err().to_string();
     let b = other.path().join("b.png");
-    let expected = "found a Gif picture, expected PNG, JPEG or PNM; convert it";
+    let expected = "found a Gif picture, expected PNG, JPEG, PNM or WebP; convert it";
     assert_eq!(error, format!("{}: {expected}", b.display()));
 }
 

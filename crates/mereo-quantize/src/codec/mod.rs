@@ -1,0 +1,533 @@
+//! A codec: pictures and tables said by learned features, in few bytes.
+//!
+//! A picture is cut into square blocks; of each colour plane's blocks, features are learned
+//! ([`gvq`](crate::gvq), or [`vq`](crate::vq) if there are none) and rounded to a number of bits. What is kept
+//! are the rounded features and which of them each block is made of. A table is the same with rows
+//! in place of blocks. Whatever is kept is range-coded:
+//!
+//! - *numbers of features* as differences from the pixel to the left (the one above, at the left
+//!   edge);
+//! - *states*, feature by feature, each with a chance that depends on whether the feature is on in
+//!   the block to the left and in the one above; *sets* likewise, digit by digit.
+//!
+//! # The file
+//!
+//! Numbers are little-endian. `mereogvq`, then one byte each: version 1, and what it is (0 a table, 1 a
+//! grey picture, 2 a colour picture by plane, 3 by luminance and, at half the size, colour
+//! differences). Then as `u32`: width and height of the picture (rows and columns of the table), and
+//! the side of a block (1). Then for each plane: sets `u32`, features `u8`, bits `u8`, and the value of
+//! level 0 and of one level more as `f32`. Then the range-coded planes, and a checksum of all that
+//! stands before it, `u32`.
+
+mod bits;
+pub mod picture;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use mereo_core::{Context, Dense, Error, Place, Real, Result, Source, map_rows};
+
+use crate::associate::{MOST_FEATURES, ones};
+use crate::gvq::Gvq;
+use bits::{BITS_A_BYTE, Bit, Broken, Coder, Reader, Whole, Writer};
+
+const MAGIC: &[u8; 8] = b"mereogvq";
+const VERSION: u8 = 1;
+/// Most pixels or cells of what is coded.
+const MOST_CELLS: u64 = 1 << 26;
+const MOST_SETS: u32 = 1 << 16;
+/// What is coded may have so many cells, and so many more for each byte of the file: a few bytes
+/// must not be able to ask for a gigabyte. Files of less are filled up with zeros.
+const FREE_CELLS: u64 = 1 << 23;
+const CELLS_A_BYTE: u64 = 2048;
+/// Most numbers in the features of a plane.
+const MOST_NUMBERS: u64 = 1 << 24;
+
+/// What is coded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// Rows of numbers.
+    Table {
+        /// Number of rows.
+        rows: u32,
+        /// Number of columns.
+        columns: u32,
+    },
+    /// A picture in blocks.
+    Picture {
+        /// In pixels.
+        width: u32,
+        /// In pixels.
+        height: u32,
+        /// The side of a block, in pixels.
+        block: u32,
+        /// How its planes make colours.
+        colour: Colour,
+    },
+}
+
+/// How planes make colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Colour {
+    /// One plane.
+    Grey,
+    /// Red, green and blue.
+    Planes,
+    /// Luminance, and two colour differences at half the size.
+    #[default]
+    YCbCr,
+}
+
+impl What {
+    /// Segments (blocks, rows) of each plane across and down.
+    fn segments(self) -> Vec<(u32, u32)> {
+        match self {
+            Self::Table { rows, .. } => vec![(1, rows)],
+            Self::Picture { width, height, block, colour } => {
+                let full = (width.div_ceil(block), height.div_ceil(block));
+                let half = (width.div_ceil(2).div_ceil(block), height.div_ceil(2).div_ceil(block));
+                match colour {
+                    Colour::Grey => vec![full],
+                    Colour::Planes => vec![full; 3],
+                    Colour::YCbCr => vec![full, half, half],
+                }
+            }
+        }
+    }
+
+    /// Numbers in a segment.
+    fn size(self) -> u32 {
+        match self {
+            Self::Table { columns, .. } => columns,
+            Self::Picture { block, .. } => block.saturating_mul(block),
+        }
+    }
+}
+
+/// One plane: its features, rounded, and what its segments are made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plane {
+    /// Number of sets.
+    pub sets: u32,
+    /// Number of features of each set; 0 for a plain codebook.
+    pub features: u8,
+    /// Bits of a level.
+    pub bits: u8,
+    /// The value of level 0.
+    pub low: f32,
+    /// What one level more is worth.
+    pub step: f32,
+    /// `[sets, 1 + features, size]`: origins and features as levels.
+    levels: Vec<u32>,
+    /// The set and the state of each segment, row by row.
+    states: Vec<(u32, u64)>,
+}
+
+/// What a file holds.
+///
+/// ```
+/// use mereo_core::{Context, Dense, Plan, Silent, Table};
+/// use mereo_quantize::{GvqParams, codec::Coded, gvq};
+/// let table = Table::from(Dense::new(4, 2, vec![5.0, 5.0, 6.0, 5.0, 5.0, 8.0, 6.0, 8.0])?);
+/// let context = Context::new(0);
+/// let (model, _) = gvq::fit(&GvqParams::new(2), &table, &Plan::default(), &context, &mut Silent)?;
+/// let coded = Coded::of_table::<f64>(&model, &table, 16, &context)?;
+/// let bytes = coded.to_bytes();
+/// let read = Coded::from_bytes(&bytes, "memory".as_ref())?;
+/// assert_eq!(read, coded);
+/// assert!((read.rows(0)?.row(3)[1] - 8.0).abs() < 1e-3);
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Coded {
+    /// What it is.
+    pub what: What,
+    /// Its planes.
+    pub planes: Vec<Plane>,
+}
+
+impl Plane {
+    /// Rounds vectors `[sets, 1 + features, size]` to levels.
+    pub(crate) fn round(sets: u32, features: u8, bits: u8, vectors: &[f64]) -> Result<Self> {
+        let low = vectors.iter().copied().fold(f64::INFINITY, f64::min) as f32;
+        let high = vectors.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let most = (1u64 << bits) - 1;
+        let step = ((high - f64::from(low)) / most as f64) as f32;
+        if !(low.is_finite() && step.is_finite()) {
+            return Err(Error::option("bits", "the features are too large to be kept in a file"));
+        }
+        let level = |v: &f64| {
+            if step > 0.0 {
+                let level = ((v - f64::from(low)) / f64::from(step)).round();
+                level.clamp(0.0, most as f64) as u32
+            } else {
+                0
+            }
+        };
+        let levels = vectors.iter().map(level).collect();
+        Ok(Self { sets, features, bits, low, step, levels, states: Vec::new() })
+    }
+
+    /// The vectors that levels stand for.
+    pub(crate) fn vectors(&self) -> Vec<f64> {
+        let (low, step) = (f64::from(self.low), f64::from(self.step));
+        self.levels.iter().map(|&level| low + step * f64::from(level)).collect()
+    }
+
+    /// Says what each segment is made of.
+    pub(crate) fn with_states(mut self, states: Vec<(u32, u64)>) -> Self {
+        self.states = states;
+        self
+    }
+
+    /// The segments, one after another, `size` numbers each.
+    pub(crate) fn looks(&self, size: usize) -> Vec<f64> {
+        let vectors = self.vectors();
+        let per_set = (usize::from(self.features) + 1) * size;
+        let mut out = Vec::with_capacity(self.states.len() * size);
+        for &(set, state) in &self.states {
+            let set = &vectors[set as usize * per_set..][..per_set];
+            let start = out.len();
+            out.extend_from_slice(&set[..size]);
+            for i in ones(state) {
+                let feature = &set[(i + 1) * size..(i + 2) * size];
+                out[start..].iter_mut().zip(feature).for_each(|(x, f)| *x += f);
+            }
+        }
+        out
+    }
+
+    /// Kilobits by the paper's accounting: bits for each number of each feature and origin, and
+    /// one bit a segment for each feature and each doubling of the sets.
+    pub fn kilobits(&self) -> f64 {
+        let code = f64::from(self.features) + f64::from(self.sets).log2();
+        (f64::from(self.bits) * self.levels.len() as f64 + self.states.len() as f64 * code) / 1000.0
+    }
+}
+
+/// The models of a plane's numbers and states.
+struct Models {
+    level: Whole,
+    /// By feature of a set, then by the states to the left and above.
+    state: Vec<[Bit; 4]>,
+    /// By digit of the set, by the digits before it, by whether set is that to the left.
+    set: Vec<Bit>,
+    same: [Bit; 3],
+}
+
+/// Codes a plane: writes what it holds, or reads into it.
+fn code(
+    plane: &mut Plane,
+    across: usize,
+    size: usize,
+    side: Option<usize>,
+    coder: &mut dyn Coder,
+) -> std::result::Result<(), Broken> {
+    let n = usize::from(plane.features);
+    let digits = 32 - (plane.sets - 1).leading_zeros();
+    let mut models = Models {
+        level: Whole::default(),
+        state: vec![[Bit::default(); 4]; plane.sets as usize * n],
+        set: vec![Bit::default(); 1 << digits],
+        same: [Bit::default(); 3],
+    };
+    let most = i64::try_from((1u64 << plane.bits) - 1).map_err(|_| Broken)?;
+    for at in 0..plane.levels.len() {
+        let inside = at % size;
+        let expected = match side {
+            Some(side) if !inside.is_multiple_of(side) => i64::from(plane.levels[at - 1]),
+            Some(side) if inside > 0 => i64::from(plane.levels[at - side]),
+            _ => (most + 1) / 2,
+        };
+        let off = i64::from(plane.levels[at]) - expected;
+        // 0, -1, 1, -2, 2 ... as 0, 1, 2, 3, 4 ...
+        let folded = if off < 0 { -2 * off - 1 } else { 2 * off };
+        let read = i64::from(coder.whole(&mut models.level, folded as u32)?);
+        let level = expected + if read & 1 == 1 { -(read + 1) / 2 } else { read / 2 };
+        if !(0..=most).contains(&level) {
+            return Err(Broken);
+        }
+        plane.levels[at] = level as u32;
+    }
+    for at in 0..plane.states.len() {
+        let left = (at % across > 0).then(|| plane.states[at - 1]);
+        let above = (at >= across).then(|| plane.states[at - across]);
+        let (set, state) = plane.states[at];
+        let guess = left.or(above).map_or(0, |(set, _)| set);
+        let mut found_set = guess;
+        if plane.sets > 1 {
+            let agree = usize::from(left.is_some())
+                + usize::from(left.is_some() && left.map(|l| l.0) == above.map(|a| a.0));
+            if !coder.bit(&mut models.same[agree], set == guess)? {
+                let mut prefix = 1usize;
+                for digit in (0..digits).rev() {
+                    let bit = coder.bit(&mut models.set[prefix], set >> digit & 1 == 1)?;
+                    prefix = prefix << 1 | usize::from(bit);
+                }
+                found_set = (prefix - (1 << digits)) as u32;
+                if found_set >= plane.sets {
+                    return Err(Broken);
+                }
+            }
+        }
+        let on = |near: Option<(u32, u64)>, i: usize| {
+            near.is_some_and(|(set, state)| set == found_set && state >> i & 1 == 1)
+        };
+        let mut found = 0u64;
+        for i in 0..n {
+            let context = usize::from(on(left, i)) + 2 * usize::from(on(above, i));
+            let model = &mut models.state[found_set as usize * n + i][context];
+            found |= u64::from(coder.bit(model, state >> i & 1 == 1)?) << i;
+        }
+        plane.states[at] = (found_set, found);
+    }
+    Ok(())
+}
+
+impl Coded {
+    /// The rows of a table, said by a model whose features are rounded to this many bits (1 to 16).
+    /// Cells of rows may be missing; they come back filled.
+    pub fn of_table<T: Real>(
+        model: &Gvq,
+        source: &dyn Source<T>,
+        bits: u8,
+        context: &Context,
+    ) -> Result<Self> {
+        check_bits(bits)?;
+        let (rows, columns) = (source.rows(), source.columns());
+        if columns != model.columns() {
+            return Err(Error::found(
+                Place::default(),
+                format!("rows of {columns} columns"),
+                format!("the {} columns that the model was learned from", model.columns()),
+            ));
+        }
+        if model.beta().is_some() {
+            let problem = "the codes of binary data are squashed sums, which files do not keep";
+            return Err(Error::option("codes", problem));
+        }
+        let what = What::Table { rows: whole(rows)?, columns: whole(columns)? };
+        check_cells(what)?;
+        let (plane, model) = rounded(model, bits)?;
+        let states = map_rows(source, context, 1, |batch, out: &mut [(u32, u64)]| {
+            model.for_each_state(batch, |row, set, state| out[row] = (set as u32, state));
+        })?;
+        Ok(Self { what, planes: vec![plane.with_states(states)] })
+    }
+
+    /// The rows of a table, or the blocks of a plane of a picture, `[segments, size]`.
+    pub fn rows(&self, plane: usize) -> Result<Dense<f64>> {
+        let size = self.what.size() as usize;
+        let plane = self.planes.get(plane).ok_or_else(|| {
+            Error::option("plane", format!("there are {}, not {plane}", self.planes.len()))
+        })?;
+        Dense::new(plane.states.len(), size, plane.looks(size))
+    }
+
+    /// Kilobits by the paper's accounting.
+    pub fn kilobits(&self) -> f64 {
+        self.planes.iter().map(Plane::kilobits).sum()
+    }
+
+    /// The side of a block, for pictures.
+    fn side(&self) -> Option<usize> {
+        match self.what {
+            What::Table { .. } => None,
+            What::Picture { block, .. } => Some(block as usize),
+        }
+    }
+
+    /// The file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let (kind, a, b, block) = match self.what {
+            What::Table { rows, columns } => (0, columns, rows, 1),
+            What::Picture { width, height, block, colour } => {
+                let kind = match colour {
+                    Colour::Grey => 1,
+                    Colour::Planes => 2,
+                    Colour::YCbCr => 3,
+                };
+                (kind, width, height, block)
+            }
+        };
+        let mut out = MAGIC.to_vec();
+        out.extend([VERSION, kind]);
+        for number in [a, b, block] {
+            out.extend(number.to_le_bytes());
+        }
+        let mut writer = Writer::default();
+        let segments = self.what.segments();
+        for (plane, (across, _)) in self.planes.iter().zip(segments) {
+            out.extend(plane.sets.to_le_bytes());
+            out.extend([plane.features, plane.bits]);
+            out.extend(plane.low.to_le_bytes());
+            out.extend(plane.step.to_le_bytes());
+            let mut same = plane.clone();
+            // Writing what is there cannot fail, and leaves it as it is.
+            let size = self.what.size() as usize;
+            let _ = code(&mut same, across as usize, size, self.side(), &mut writer);
+        }
+        out.extend(writer.into_bytes());
+        let least = cells(self.what).unwrap_or(0).saturating_sub(FREE_CELLS) / CELLS_A_BYTE;
+        while (out.len() as u64) < least {
+            out.extend([0; 2]);
+        }
+        out.extend(checksum(&out).to_le_bytes());
+        out
+    }
+
+    /// Reads a file from its bytes; `path` is what errors call it.
+    ///
+    /// ```
+    /// use mereo_quantize::codec::Coded;
+    /// let error = Coded::from_bytes(b"GIF89a", "a.gvq".as_ref()).unwrap_err();
+    /// assert!(error.to_string().starts_with("a.gvq: "));
+    /// ```
+    pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self> {
+        let bad = |found: &str, expected: &str| Error::found(Place::file(path), found, expected);
+        if !bytes.starts_with(MAGIC) {
+            return Err(bad("another kind of file", "one that `mereo compress` wrote"));
+        }
+        let Some((body, sum)) = bytes.split_last_chunk::<4>() else {
+            return Err(bad("the beginning of a file", "all of it"));
+        };
+        if u32::from_le_bytes(*sum) != checksum(body) {
+            return Err(bad("a wrong checksum", "a whole and undamaged file"));
+        }
+        let mut head = Head(&body[MAGIC.len()..]);
+        let cut = || bad("the beginning of a file", "all of it");
+        let [version, kind] = head.take().ok_or_else(cut)?;
+        if version != VERSION {
+            return Err(bad(&format!("version {version}"), "version 1: a newer mereo may read it"));
+        }
+        let (a, b, block) = (head.u32(), head.u32(), head.u32());
+        let (a, b, block) = (a.ok_or_else(cut)?, b.ok_or_else(cut)?, block.ok_or_else(cut)?);
+        let picture = |colour| What::Picture { width: a, height: b, block, colour };
+        let what = match kind {
+            0 => What::Table { rows: b, columns: a },
+            1 => picture(Colour::Grey),
+            2 => picture(Colour::Planes),
+            3 => picture(Colour::YCbCr),
+            _ => return Err(bad(&format!("content of kind {kind}"), "a kind from 0 to 3")),
+        };
+        if a == 0 || b == 0 || block == 0 || block > 256 {
+            return Err(bad("a size of nothing", "width, height and blocks of at least 1"));
+        }
+        check_cells(what).map_err(|e| bad(&e.to_string(), "a size that can be held"))?;
+        let size = what.size();
+        let mut planes = Vec::new();
+        let mut said = 0u64;
+        for (across, down) in what.segments() {
+            let sets = head.u32().ok_or_else(cut)?;
+            let [features, bits] = head.take().ok_or_else(cut)?;
+            let low = f32::from_bits(head.u32().ok_or_else(cut)?);
+            let step = f32::from_bits(head.u32().ok_or_else(cut)?);
+            let numbers = u64::from(sets) * (u64::from(features) + 1) * u64::from(size);
+            let proper = (1..=MOST_SETS).contains(&sets)
+                && usize::from(features) <= MOST_FEATURES
+                && (1..=16).contains(&bits)
+                && numbers <= MOST_NUMBERS
+                && low.is_finite()
+                && (0.0..=f32::MAX / 1e6).contains(&step)
+                && low.abs() <= f32::MAX / 1e6;
+            if !proper {
+                return Err(bad("a plane of impossible size", "sets, features and bits in range"));
+            }
+            let segments = u64::from(across) * u64::from(down);
+            let a_segment = (u64::from(features) + u64::from(sets > 1)).max(1);
+            said += numbers + segments * a_segment;
+            planes.push((sets, features, bits, low, step, numbers, segments, across));
+        }
+        // Few bytes cannot say much: memory is taken only for what can be there.
+        let room = FREE_CELLS + CELLS_A_BYTE * (bytes.len() as u64 + 8);
+        let too_large = cells(what).is_none_or(|cells| cells > room);
+        if too_large || said > (head.0.len() as u64 + 8) * BITS_A_BYTE {
+            return Err(bad("the beginning of a file", "all of it"));
+        }
+        let broken = |_: Broken| bad("states that make no sense", "a whole and undamaged file");
+        let mut reader = Reader::new(head.0).map_err(broken)?;
+        let side = matches!(what, What::Picture { .. }).then_some(block as usize);
+        let mut out = Vec::new();
+        for (sets, features, bits, low, step, numbers, segments, across) in planes {
+            let mut plane = Plane {
+                sets,
+                features,
+                bits,
+                low,
+                step,
+                levels: vec![0; numbers as usize],
+                states: vec![(0, 0); segments as usize],
+            };
+            code(&mut plane, across as usize, size as usize, side, &mut reader).map_err(broken)?;
+            out.push(plane);
+        }
+        Ok(Self { what, planes: out })
+    }
+}
+
+/// A model whose features are rounded, and the plane that holds them.
+pub(crate) fn rounded(model: &Gvq, bits: u8) -> Result<(Plane, Gvq)> {
+    let (sets, n, d) = (model.sets(), model.features(), model.columns());
+    let mut vectors = Vec::with_capacity(sets * (n + 1) * d);
+    for set in 0..sets {
+        vectors.extend_from_slice(&model.origin()[set * d..(set + 1) * d]);
+        vectors.extend_from_slice(&model.feature()[set * n * d..(set + 1) * n * d]);
+    }
+    let plane = Plane::round(whole(sets)?, n as u8, bits, &vectors)?;
+    let model = model.with_vectors(&plane.vectors());
+    Ok((plane, model))
+}
+
+fn whole(number: usize) -> Result<u32> {
+    u32::try_from(number).map_err(|_| Error::option("size", format!("{number} is too large")))
+}
+
+pub(crate) fn check_bits(bits: u8) -> Result<()> {
+    if (1..=16).contains(&bits) {
+        return Ok(());
+    }
+    Err(Error::option("bits", format!("{bits} is not from 1 to 16")))
+}
+
+/// Cells of all segments together, unless they are beyond counting.
+fn cells(what: What) -> Option<u64> {
+    let size = u64::from(what.size());
+    what.segments().iter().try_fold(0u64, |sum, &(across, down)| {
+        u64::from(across).checked_mul(u64::from(down))?.checked_mul(size)?.checked_add(sum)
+    })
+}
+
+fn check_cells(what: What) -> Result<()> {
+    if cells(what).is_some_and(|cells| cells <= MOST_CELLS) {
+        return Ok(());
+    }
+    Err(Error::option(
+        "size",
+        format!("more than {MOST_CELLS} numbers cannot be coded in one file"),
+    ))
+}
+
+/// The bytes of a header, from the front.
+struct Head<'a>(&'a [u8]);
+
+impl Head<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+}
+
+/// The checksum at the end of a file (Fowler, Noll and Vo's, 32 bits).
+///
+/// ```
+/// assert_eq!(mereo_quantize::codec::checksum(b""), 0x811c_9dc5);
+/// ```
+pub fn checksum(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |sum, &b| (sum ^ u32::from(b)).wrapping_mul(0x0100_0193))
+}

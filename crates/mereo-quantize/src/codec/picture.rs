@@ -1,0 +1,296 @@
+//! Pictures to features and back.
+
+use mereo_core::{Context, Dense, Error, Plan, Result, Silent, Source, Table};
+
+use super::{Coded, Colour, Plane, What, check_bits, check_cells, rounded};
+use crate::gvq::{self, GvqParams};
+use crate::vq::{self, VqParams};
+
+/// A picture: bytes row by row, channels fastest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// In pixels.
+    pub width: u32,
+    /// In pixels.
+    pub height: u32,
+    /// 1 (grey) or 3 (red, green, blue).
+    pub channels: u8,
+    /// `[height, width, channels]`.
+    pub pixels: Vec<u8>,
+}
+
+/// How to compress a picture.
+///
+/// ```
+/// let params = mereo_quantize::codec::picture::CodecParams::default();
+/// assert_eq!((params.block, params.features, params.bits), (16, 8, 16));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct CodecParams {
+    /// The side of a block.
+    pub block: u32,
+    /// Features of each set; with 0, sets are a plain codebook.
+    pub features: usize,
+    /// Number of sets.
+    pub sets: usize,
+    /// Bits that each number of a feature is rounded to.
+    pub bits: u8,
+    /// How colour pictures are taken apart.
+    pub colour: Colour,
+    /// How many starts to try; the best wins.
+    pub restarts: usize,
+}
+
+impl Default for CodecParams {
+    fn default() -> Self {
+        Self { block: 16, features: 8, sets: 1, bits: 16, colour: Colour::YCbCr, restarts: 2 }
+    }
+}
+
+/// One plane of numbers.
+struct Sheet {
+    width: usize,
+    height: usize,
+    values: Vec<f32>,
+}
+
+impl Sheet {
+    /// At half the size, each number the mean of up to four.
+    fn halved(&self) -> Self {
+        let (width, height) = (self.width.div_ceil(2), self.height.div_ceil(2));
+        let mut values = Vec::with_capacity(width * height);
+        for y in 0..height {
+            for x in 0..width {
+                let (mut sum, mut count) = (0.0, 0.0);
+                for (dy, dx) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                    let (py, px) = (2 * y + dy, 2 * x + dx);
+                    if py < self.height && px < self.width {
+                        sum += self.values[py * self.width + px];
+                        count += 1.0;
+                    }
+                }
+                values.push(sum / count);
+            }
+        }
+        Self { width, height, values }
+    }
+
+    /// Its blocks, one a row; beyond the edge the nearest pixel goes on.
+    fn blocks(&self, side: usize) -> Result<Table<f32>> {
+        let (across, down) = (self.width.div_ceil(side), self.height.div_ceil(side));
+        let mut values = Vec::with_capacity(across * down * side * side);
+        for block in 0..across * down {
+            let (top, left) = (block / across * side, block % across * side);
+            for inside in 0..side * side {
+                let y = (top + inside / side).min(self.height - 1);
+                let x = (left + inside % side).min(self.width - 1);
+                values.push(self.values[y * self.width + x]);
+            }
+        }
+        Ok(Table::from(Dense::new(across * down, side * side, values)?))
+    }
+
+    /// A plane put together from blocks.
+    fn from_blocks(blocks: &[f64], width: usize, height: usize, side: usize) -> Self {
+        let across = width.div_ceil(side);
+        let mut values = vec![0.0; width * height];
+        for (block, cells) in blocks.chunks_exact(side * side).enumerate() {
+            let (top, left) = (block / across * side, block % across * side);
+            for (inside, &v) in cells.iter().enumerate() {
+                let (y, x) = (top + inside / side, left + inside % side);
+                if y < height && x < width {
+                    values[y * width + x] = v as f32;
+                }
+            }
+        }
+        Self { width, height, values }
+    }
+}
+
+/// Takes a picture apart.
+fn sheets(picture: &Picture, colour: Colour) -> Vec<Sheet> {
+    let (width, height) = (picture.width as usize, picture.height as usize);
+    let sheet = |values: Vec<f32>| Sheet { width, height, values };
+    if picture.channels == 1 {
+        return vec![sheet(picture.pixels.iter().map(|&p| f32::from(p)).collect())];
+    }
+    let of = |weights: [f32; 3], offset: f32| {
+        let value =
+            |p: &[u8]| weights.iter().zip(p).map(|(w, &p)| w * f32::from(p)).sum::<f32>() + offset;
+        sheet(picture.pixels.chunks_exact(3).map(value).collect())
+    };
+    match colour {
+        Colour::YCbCr => vec![
+            of([0.299, 0.587, 0.114], 0.0),
+            of([-0.168_736, -0.331_264, 0.5], 128.0).halved(),
+            of([0.5, -0.418_688, -0.081_312], 128.0).halved(),
+        ],
+        Colour::Grey | Colour::Planes => {
+            vec![of([1.0, 0.0, 0.0], 0.0), of([0.0, 1.0, 0.0], 0.0), of([0.0, 0.0, 1.0], 0.0)]
+        }
+    }
+}
+
+impl Coded {
+    /// Learns features of a picture's blocks and says the picture with them.
+    ///
+    /// ```
+    /// use mereo_core::Context;
+    /// use mereo_quantize::codec::{Coded, picture::{CodecParams, Picture}};
+    /// let pixels = (0..64u8).map(|i| if i % 8 < 4 { 200 } else { 10 }).collect();
+    /// let picture = Picture { width: 8, height: 8, channels: 1, pixels };
+    /// let params = CodecParams { block: 4, features: 1, ..CodecParams::default() };
+    /// let coded = Coded::of_picture(&picture, &params, &Context::new(0))?;
+    /// assert_eq!(coded.picture()?, picture);
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    pub fn of_picture(picture: &Picture, params: &CodecParams, context: &Context) -> Result<Self> {
+        check_bits(params.bits)?;
+        if !(1..=256).contains(&params.block) {
+            return Err(Error::option("block", format!("{} is not from 1 to 256", params.block)));
+        }
+        if params.features == 0 && params.sets < 2 {
+            let problem = "a codebook of one vector says nothing; give features, or more sets";
+            return Err(Error::option("features", problem));
+        }
+        let Picture { width, height, channels, .. } = *picture;
+        let colour = if channels == 1 { Colour::Grey } else { params.colour };
+        let what = What::Picture { width, height, block: params.block, colour };
+        let pixels = u64::from(width) * u64::from(height) * u64::from(channels);
+        if pixels == 0 || pixels != picture.pixels.len() as u64 || !matches!(channels, 1 | 3) {
+            return Err(Error::option("image", "it has no pixels, or not as many as it says"));
+        }
+        check_cells(what)?;
+        let mut planes = Vec::new();
+        for sheet in sheets(picture, colour) {
+            let blocks = sheet.blocks(params.block as usize)?;
+            planes.push(plane(&blocks, params, context)?);
+        }
+        Ok(Self { what, planes })
+    }
+
+    /// The picture.
+    pub fn picture(&self) -> Result<Picture> {
+        let What::Picture { width, height, block, colour } = self.what else {
+            return Err(Error::option("image", "the file holds a table, not a picture"));
+        };
+        let (w, h, side) = (width as usize, height as usize, block as usize);
+        let sheets: Vec<Sheet> = self
+            .planes
+            .iter()
+            .enumerate()
+            .map(|(number, plane)| {
+                let half = colour == Colour::YCbCr && number > 0;
+                let (w, h) = if half { (w.div_ceil(2), h.div_ceil(2)) } else { (w, h) };
+                Sheet::from_blocks(&plane.looks(side * side), w, h, side)
+            })
+            .collect();
+        let channels: u8 = if colour == Colour::Grey { 1 } else { 3 };
+        let mut pixels = Vec::with_capacity(w * h * usize::from(channels));
+        let byte = |v: f32| v.round().clamp(0.0, 255.0) as u8;
+        for y in 0..h {
+            for x in 0..w {
+                let at = y * w + x;
+                match colour {
+                    Colour::Grey => pixels.push(byte(sheets[0].values[at])),
+                    Colour::Planes => pixels.extend(sheets.iter().map(|s| byte(s.values[at]))),
+                    Colour::YCbCr => {
+                        let small = y / 2 * sheets[1].width + x / 2;
+                        let luminance = sheets[0].values[at];
+                        let cb = sheets[1].values[small] - 128.0;
+                        let cr = sheets[2].values[small] - 128.0;
+                        pixels.push(byte(luminance + 1.402 * cr));
+                        pixels.push(byte(luminance - 0.344_136 * cb - 0.714_136 * cr));
+                        pixels.push(byte(luminance + 1.772 * cb));
+                    }
+                }
+            }
+        }
+        Ok(Picture { width, height, channels, pixels })
+    }
+}
+
+/// Learns the features of blocks and says the blocks with them.
+fn plane(blocks: &Table<f32>, params: &CodecParams, context: &Context) -> Result<Plane> {
+    let plan = Plan { restarts: params.restarts, ..Plan::default() };
+    if params.features == 0 {
+        let wanted = VqParams::new(params.sets);
+        let plan = Plan { restarts: 4 * params.restarts, ..plan };
+        let (model, _) = vq::fit(&wanted, blocks, &plan, context, &mut Silent)?;
+        let sets = u32::try_from(params.sets).unwrap_or(u32::MAX);
+        let plane = Plane::round(sets, 0, params.bits, model.mean())?;
+        let means = plane.vectors();
+        let d = blocks.columns();
+        let mut states = Vec::new();
+        let mut lane = Source::lane(blocks, 0..blocks.batches())?;
+        let mut row_cells = vec![0.0; d];
+        while let Some(batch) = lane.next_batch()? {
+            for row in 0..batch.rows {
+                batch.dense_row(row, &mut row_cells);
+                let distance = |mean: &[f64]| -> f64 {
+                    mean.iter().zip(&row_cells).map(|(m, &x)| (m - f64::from(x)).powi(2)).sum()
+                };
+                let distances: Vec<f64> = means.chunks_exact(d).map(distance).collect();
+                states.push((mereo_core::slots::first_smallest(&distances) as u32, 0));
+            }
+        }
+        return Ok(plane.with_states(states));
+    }
+    let wanted = GvqParams { sets: params.sets, ..GvqParams::new(params.features) };
+    let (model, _) = gvq::fit(&wanted, blocks, &plan, context, &mut Silent)?;
+    let (plane, model) = rounded(&model, params.bits)?;
+    let states = mereo_core::map_rows(blocks, context, 1, |batch, out: &mut [(u32, u64)]| {
+        model.for_each_state(batch, |row, set, state| out[row] = (set as u32, state));
+    })?;
+    Ok(plane.with_states(states))
+}
+
+/// How near two pictures of one size are: the peak signal-to-noise ratio in decibels, infinite if
+/// they are the same.
+///
+/// ```
+/// use mereo_quantize::codec::picture::{Picture, psnr};
+/// let picture = |p| Picture { width: 1, height: 1, channels: 1, pixels: vec![p] };
+/// assert_eq!(psnr(&picture(0), &picture(255)), 0.0);
+/// ```
+pub fn psnr(a: &Picture, b: &Picture) -> f64 {
+    let pairs = a.pixels.iter().zip(&b.pixels);
+    let squares: f64 = pairs.map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum();
+    10.0 * (255.0f64.powi(2) * a.pixels.len() as f64 / squares).log10()
+}
+
+/// The structural similarity of two pictures of one size, 1 if they are the same: the mean over
+/// all windows of 8 by 8 pixels, 4 apart, of their luminance.
+///
+/// ```
+/// use mereo_quantize::codec::picture::{Picture, ssim};
+/// let picture = Picture { width: 8, height: 8, channels: 1, pixels: (0..64).collect() };
+/// assert!((ssim(&picture, &picture) - 1.0).abs() < 1e-12);
+/// ```
+pub fn ssim(a: &Picture, b: &Picture) -> f64 {
+    let luminance = |p: &Picture| sheets(p, Colour::YCbCr).swap_remove(0);
+    let (a, b) = (luminance(a), luminance(b));
+    let side = 8.min(a.width).min(a.height);
+    let (c1, c2) = ((0.01f64 * 255.0).powi(2), (0.03f64 * 255.0).powi(2));
+    let (mut sum, mut windows) = (0.0, 0.0);
+    for top in (0..=a.height - side).step_by(4) {
+        for left in (0..=a.width - side).step_by(4) {
+            let mut sums = [0.0; 5];
+            for y in top..top + side {
+                for x in left..left + side {
+                    let at = y * a.width + x;
+                    let (p, q) = (f64::from(a.values[at]), f64::from(b.values[at]));
+                    for (sum, v) in sums.iter_mut().zip([p, q, p * p, q * q, p * q]) {
+                        *sum += v;
+                    }
+                }
+            }
+            let [p, q, pp, qq, pq] = sums.map(|s| s / (side * side) as f64);
+            let top = (2.0 * p * q + c1) * (2.0 * (pq - p * q) + c2);
+            let bottom = (p * p + q * q + c1) * (pp - p * p + qq - q * q + c2);
+            sum += top / bottom;
+            windows += 1.0;
+        }
+    }
+    sum / windows
+}

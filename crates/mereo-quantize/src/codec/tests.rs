@@ -1,0 +1,116 @@
+//! What is written is read, and what is broken is refused.
+
+use mereo_core::Context;
+use proptest::prelude::*;
+use rand::RngExt;
+
+use super::picture::{CodecParams, Picture, psnr, ssim};
+use super::*;
+
+fn photograph(width: u32, height: u32, channels: u8) -> Picture {
+    let mut random = Context::new(1).random("photograph", [0, 0]);
+    let mut pixels = Vec::new();
+    for y in 0..height {
+        for x in 0..width {
+            for c in 0..u32::from(channels) {
+                let wave = (f64::from(x + 7 * c) / 9.0).sin() + (f64::from(y) / 13.0).cos();
+                pixels.push((120.0 + 50.0 * wave + random.random_range(0.0..9.0)) as u8);
+            }
+        }
+    }
+    Picture { width, height, channels, pixels }
+}
+
+fn coded(picture: &Picture, features: usize, sets: usize, colour: Colour) -> Coded {
+    let params = CodecParams { block: 8, features, sets, bits: 9, colour, restarts: 1 };
+    Coded::of_picture(picture, &params, &Context::new(0)).unwrap()
+}
+
+#[test]
+fn pictures_come_back_as_they_were_said() {
+    for (picture, colour) in [
+        (photograph(50, 37, 1), Colour::Grey),
+        (photograph(50, 37, 3), Colour::Planes),
+        (photograph(51, 37, 3), Colour::YCbCr),
+        (photograph(3, 1, 3), Colour::YCbCr),
+    ] {
+        for (features, sets) in [(4, 1), (2, 3), (0, 5)] {
+            let coded = coded(&picture, features, sets, colour);
+            let bytes = coded.to_bytes();
+            let read = Coded::from_bytes(&bytes, "memory".as_ref()).unwrap();
+            assert_eq!(read, coded);
+            let (a, b) = (coded.picture().unwrap(), read.picture().unwrap());
+            assert_eq!(a, b);
+            assert_eq!(
+                (a.width, a.height, a.channels),
+                (picture.width, picture.height, picture.channels)
+            );
+            assert!(psnr(&picture, &a) > 15.0);
+            assert!(ssim(&picture, &a) <= 1.0);
+        }
+    }
+}
+
+#[test]
+fn the_papers_accounting_is_kept() {
+    let picture = photograph(768, 704, 1);
+    let plane = Plane {
+        sets: 1,
+        features: 8,
+        bits: 16,
+        low: 0.0,
+        step: 1.0,
+        levels: vec![0; 9 * 256],
+        states: vec![(0, 0); (picture.width * picture.height / 256) as usize],
+    };
+    assert_eq!(plane.kilobits(), 53.76);
+    let book = Plane { sets: 16, features: 0, levels: vec![0; 16 * 256], ..plane };
+    assert_eq!(book.kilobits(), 73.984);
+}
+
+#[test]
+fn coding_beats_the_plain_count() {
+    let coded = coded(&photograph(160, 120, 1), 4, 1, Colour::Grey);
+    let bytes = coded.to_bytes().len() as f64;
+    assert!(bytes * 8.0 < 1000.0 * coded.kilobits(), "{bytes} {}", coded.kilobits());
+}
+
+#[test]
+fn broken_files_are_refused() {
+    let bytes = coded(&photograph(40, 40, 3), 2, 2, Colour::YCbCr).to_bytes();
+    for end in 0..bytes.len() {
+        assert!(Coded::from_bytes(&bytes[..end], "x".as_ref()).is_err());
+    }
+    for at in 0..bytes.len() {
+        let mut other = bytes.clone();
+        other[at] ^= 0x41;
+        assert!(Coded::from_bytes(&other, "x".as_ref()).is_err(), "byte {at}");
+    }
+    // Sizes that are said and not there, under a right checksum.
+    for (at, value) in [(10, u32::MAX), (14, u32::MAX), (10, 1 << 15), (18, 200), (22, u32::MAX)] {
+        let mut other = bytes.clone();
+        other[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        let end = other.len() - 4;
+        let sum = checksum(&other[..end]);
+        other[end..].copy_from_slice(&sum.to_le_bytes());
+        assert!(Coded::from_bytes(&other, "x".as_ref()).is_err(), "{at} {value}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_file_says_nothing_panics(
+        changes in proptest::collection::vec((0usize..4000, any::<u8>()), 1..6)
+    ) {
+        let mut bytes = coded(&photograph(20, 20, 1), 2, 2, Colour::Grey).to_bytes();
+        let end = bytes.len() - 4;
+        for (at, value) in changes {
+            bytes[8 + at % (end - 8)] = value;
+        }
+        let sum = checksum(&bytes[..end]);
+        bytes[end..].copy_from_slice(&sum.to_le_bytes());
+        if let Ok(coded) = Coded::from_bytes(&bytes, "x".as_ref()) {
+            coded.picture().unwrap();
+        }
+    }
+}

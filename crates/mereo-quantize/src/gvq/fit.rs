@@ -1,0 +1,122 @@
+//! Learning from a source.
+
+use mereo_core::slots::Ground;
+use mereo_core::{
+    Batch, Block, Context, Error, Learned, Observer, Place, Plan, Real, Result, Source, Statistics,
+    Stop, Training, column_name, gather, learn,
+};
+
+use super::GvqParams;
+use super::binary::BinaryLearner;
+use super::learner::{GvqLearner, Units};
+use super::model::{Asked, Gvq};
+
+/// Learns features. Distances are taken in the data's own units, so that a column of larger
+/// numbers has a larger say; standardise the columns first if they should not.
+///
+/// ```
+/// use mereo_core::{Context, Dense, Plan, Silent, Table};
+/// use mereo_quantize::{GvqParams, gvq};
+/// // Every sum of (1, 0) and (0, 3), above (5, 5).
+/// let rows = vec![5.0, 5.0, 6.0, 5.0, 5.0, 8.0, 6.0, 8.0];
+/// let table = Table::from(Dense::new(4, 2, rows)?);
+/// let (model, training) =
+///     gvq::fit(&GvqParams::new(2), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
+/// assert!(model.variance().is_some_and(|v| v < 1e-5));
+/// assert!(training.bound.is_finite());
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+pub fn fit<T: Real>(
+    params: &GvqParams,
+    source: &dyn Source<T>,
+    plan: &Plan,
+    context: &Context,
+    observer: &mut dyn Observer,
+) -> Result<(Gvq, Training)> {
+    params.check()?;
+    let columns = source.columns();
+    params.check_columns(columns)?;
+    let ground = Ground::survey(source, context)?;
+    let (sets, n) = (params.sets, params.features);
+    let (mut feature, mut origin) = (Vec::new(), Vec::new());
+    let training = if let Some(beta) = params.beta {
+        check_cells(source, context)?;
+        let learner = BinaryLearner { params, beta, columns, scouting: false };
+        let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
+        for set in state.vectors().chunks_exact((n + 1) * columns) {
+            origin.extend_from_slice(&set[..columns]);
+            feature.extend_from_slice(&set[columns..]);
+        }
+        training
+    } else {
+        let learner = GvqLearner {
+            params,
+            units: Units::of(&ground),
+            holes: has_holes(source, context)?,
+            scouting: false,
+        };
+        let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
+        let (scale, centre) = (learner.units.scale.wide(), &learner.units.centre);
+        feature.extend(state.feature.iter().map(|f| f * scale));
+        let outward = |(i, o): (usize, &f64)| centre[i % columns].wide() + o * scale;
+        origin.extend(state.origin.iter().enumerate().map(outward));
+        training
+    };
+    let model = Gvq::new(sets, n, feature, origin, params);
+    // Shares and noise are those of the features that were kept, also if somebody asked for a stop.
+    let unstopped = context.clone().stopped_by(&Stop::default());
+    let asked = Asked::of(&model, source, &unstopped)?;
+    let reference = ground.reference.iter().sum::<f64>() / ground.reference.len() as f64;
+    Ok((model.with_usage(&asked, params.variance_floor * reference), training))
+}
+
+/// Whether a source misses any cell.
+pub(crate) fn has_holes<T: Real>(source: &dyn Source<T>, context: &Context) -> Result<bool> {
+    struct Holes(bool);
+    impl Statistics for Holes {
+        fn merge(&mut self, other: &Self) {
+            self.0 |= other.0;
+        }
+        fn reset(&mut self) {
+            self.0 = false;
+        }
+    }
+    let look = |batch: &Batch<'_, T>, holes: &mut Holes| {
+        holes.0 |= match batch.block {
+            Block::Dense { complete: true, .. } => false,
+            Block::Dense { values, .. } => values.iter().any(|v| v.is_missing()),
+            Block::Sparse { absent, .. } => absent == mereo_core::Absent::Unobserved,
+        };
+    };
+    Ok(gather(source, context, || Holes(false), look)?.0)
+}
+
+/// Complains about cells that are not from 0 to 1.
+fn check_cells<T: Real>(source: &dyn Source<T>, context: &Context) -> Result<()> {
+    struct Wrong(Option<(usize, usize, f64)>);
+    impl Statistics for Wrong {
+        fn merge(&mut self, other: &Self) {
+            self.0 = self.0.or(other.0);
+        }
+        fn reset(&mut self) {
+            self.0 = None;
+        }
+    }
+    let look = |batch: &Batch<'_, T>, wrong: &mut Wrong| {
+        for row in 0..batch.rows {
+            batch.for_each_observed(row, |c, x| {
+                if wrong.0.is_none() && !(T::ZERO..=T::ONE).contains(&x) {
+                    wrong.0 = Some((batch.first_row + row, c, x.wide()));
+                }
+            });
+        }
+    };
+    let Some((row, column, value)) = gather(source, context, || Wrong(None), look)?.0 else {
+        return Ok(());
+    };
+    Err(Error::found(
+        Place::at_row(row).column(column_name(source.about().names.as_deref(), column)),
+        value,
+        "0, 1 or a number between them: --binary is for binary data (--prepare scale-all may help)",
+    ))
+}

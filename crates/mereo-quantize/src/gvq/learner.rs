@@ -1,0 +1,435 @@
+//! The passes of GVQ: see the [module](super) for the derivation.
+
+use mereo_core::math::{Matrix, product_nt, product_tn};
+use mereo_core::slots::{Ground, WorstRows};
+use mereo_core::{Batch, Block, Context, Learner, Pass, Real, Result, Source, Start, Statistics};
+use serde::{Deserialize, Serialize};
+
+use super::GvqParams;
+use super::sets::{Explainer, Found, Sets};
+use crate::associate::ones;
+use crate::squares::Squares;
+
+/// A feature is unused when the rows that use it, or those of its set that do not, weigh no more.
+const EMPTY: f64 = 1e-9;
+/// How many passes of a restart may give unused features something to do.
+const MOST_RESEEDS: u32 = 20;
+/// The smallest mean squared error, in the frame's units, that bounds are told of.
+const LEAST_ERROR: f64 = 1e-12;
+/// Cells of the rows that are looked at together.
+const CHUNK_CELLS: usize = 1 << 17;
+
+/// The units that rows are measured in: about the columns' means, with one scale for all columns
+/// so that distances keep their meaning.
+#[derive(Debug, Clone)]
+pub(crate) struct Units<T> {
+    pub(crate) centre: Vec<T>,
+    pub(crate) scale: T,
+}
+
+impl<T: Real> Units<T> {
+    pub(crate) fn of(ground: &Ground<T>) -> Self {
+        let mean = ground.reference.iter().sum::<f64>() / ground.reference.len().max(1) as f64;
+        Self {
+            centre: ground.moments.mean.iter().map(|&c| T::of(c)).collect(),
+            scale: T::of(mean.sqrt().max(T::SMALLEST_SPREAD)),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn inward(&self, column: usize, value: T) -> T {
+        let cell = (value - self.centre[column]) / self.scale;
+        // Rows of weight 0 may be so far out that squares would overflow.
+        let most = T::FARTHEST;
+        let below = if cell > most { most } else { cell };
+        if below < -most { -most } else { below }
+    }
+}
+
+/// Features and origins so far, in the frame's units.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct State {
+    /// `[M, n, D]`.
+    pub(super) feature: Vec<f64>,
+    /// `[M, D]`.
+    pub(super) origin: Vec<f64>,
+    /// Whether some feature or set was unused in the last pass.
+    pub(super) unused: bool,
+    /// How often unused ones were given something to do.
+    pub(super) reseeds: u32,
+}
+
+impl State {
+    /// Whether unused features are still to be given something to do.
+    fn seeding(&self) -> bool {
+        self.unused && self.reseeds < MOST_RESEEDS
+    }
+}
+
+/// Learns GVQ by association and least squares in turn.
+pub(super) struct GvqLearner<'a, T> {
+    pub(super) params: &'a GvqParams,
+    pub(super) units: Units<T>,
+    /// Whether any cell is missing.
+    pub(super) holes: bool,
+    /// Starts are random states rather than the best of many such.
+    pub(super) scouting: bool,
+}
+
+/// What rows tell.
+pub(super) struct GvqStatistics {
+    /// The equations of each set: origin, then features.
+    pub(super) squares: Vec<Squares>,
+    /// Weight of the rows of each set that use each feature, `[M, 1 + n]`, the origin first.
+    pub(super) usage: Vec<f64>,
+    energy: f64,
+    observed: f64,
+    rows: f64,
+    /// The worst rows, if something is unused: the row, then what its features leave of it.
+    worst: WorstRows,
+}
+
+impl Statistics for GvqStatistics {
+    fn merge(&mut self, other: &Self) {
+        for (a, b) in self.squares.iter_mut().zip(&other.squares) {
+            a.merge(b);
+        }
+        for (a, b) in self.usage.iter_mut().zip(&other.usage) {
+            *a += b;
+        }
+        self.energy += other.energy;
+        self.observed += other.observed;
+        self.rows += other.rows;
+        self.worst.merge(&other.worst);
+    }
+
+    fn reset(&mut self) {
+        self.squares.iter_mut().for_each(Squares::reset);
+        self.usage.fill(0.0);
+        (self.energy, self.observed, self.rows) = (0.0, 0.0, 0.0);
+        self.worst.clear();
+    }
+
+    fn bytes(&self) -> usize {
+        self.squares.iter().map(Squares::bytes).sum()
+    }
+}
+
+impl GvqStatistics {
+    #[cfg(test)]
+    pub(super) fn energy(&self) -> f64 {
+        self.energy
+    }
+
+    /// Adds a row that was explained. Its part of the equations' right side is added elsewhere.
+    pub(super) fn add(&mut self, found: Found, weight: f64, n: usize, observed: Option<&[usize]>) {
+        let mut coefficients = [(0, 1.0); crate::associate::MOST_FEATURES + 1];
+        let mut count = 1;
+        for i in ones(found.state) {
+            coefficients[count].0 = i + 1;
+            count += 1;
+        }
+        let coefficients = &coefficients[..count];
+        let squares = &mut self.squares[found.set];
+        match observed {
+            None => squares.add_complete(weight, coefficients),
+            Some(columns) => {
+                squares.add_observed(weight, coefficients, columns.iter().copied());
+            }
+        }
+        for &(i, _) in coefficients {
+            self.usage[found.set * (n + 1) + i] += weight;
+        }
+    }
+}
+
+/// What looking needs, once a pass.
+pub(super) struct Prepared<T> {
+    pub(super) sets: Sets,
+    /// Origins and features, `[M, 1 + n, D]`.
+    vectors: Vec<T>,
+    constants: Vec<f64>,
+    keep_worst: bool,
+}
+
+/// Memory for one batch.
+pub(super) struct Work<T> {
+    explainer: Explainer,
+    cells: Vec<T>,
+    complete: Vec<bool>,
+    products: Vec<T>,
+    coefficients: Vec<T>,
+    cross: Vec<T>,
+    sum: Vec<f64>,
+}
+
+impl<T: Real> GvqLearner<'_, T> {
+    fn vectors(&self) -> usize {
+        self.params.sets * (self.params.features + 1)
+    }
+
+    /// Puts rows of a batch into the frame's units, 0 where a cell is missing.
+    fn fill(&self, batch: &Batch<'_, T>, rows: std::ops::Range<usize>, work: &mut Work<T>) {
+        let d = batch.columns;
+        work.cells.clear();
+        work.cells.resize(rows.len() * d, T::ZERO);
+        work.complete.clear();
+        let all = matches!(batch.block, Block::Dense { complete: true, .. });
+        for (row, cells) in rows.zip(work.cells.chunks_exact_mut(d)) {
+            let mut seen = 0;
+            match batch.block {
+                Block::Dense { values, .. } if all => {
+                    for (c, x) in cells.iter_mut().enumerate() {
+                        *x = self.units.inward(c, values[row * d + c]);
+                    }
+                    seen = d;
+                }
+                _ => batch.for_each_observed(row, |c, value| {
+                    cells[c] = self.units.inward(c, value);
+                    seen += 1;
+                }),
+            }
+            work.complete.push(seen == d);
+        }
+    }
+
+    /// Gives features and sets that nothing uses something to do: what the worst explained rows
+    /// lack. Whatever rows were made of can still be made, so nothing gets worse.
+    fn reseed(&self, state: &mut State, statistics: &GvqStatistics) -> Vec<String> {
+        let (n, d) = (self.params.features, self.units.centre.len());
+        let mut notes = Vec::new();
+        let mut worst = statistics.worst.of(0).iter();
+        for set in 0..self.params.sets {
+            let usage = &statistics.usage[set * (n + 1)..(set + 1) * (n + 1)];
+            if usage[0] <= EMPTY {
+                let Some(row) = worst.next() else { break };
+                state.origin[set * d..(set + 1) * d].copy_from_slice(&row.cells[..d]);
+                state.feature[set * n * d..(set + 1) * n * d].fill(0.0);
+                notes.push(format!("empty set {set} seeded from row {}", row.row));
+                continue;
+            }
+            for i in 0..n {
+                let always = usage[0] - usage[i + 1] <= EMPTY;
+                if !always && usage[i + 1] > EMPTY {
+                    continue;
+                }
+                let Some(row) = worst.next() else { break };
+                let feature = &mut state.feature[(set * n + i) * d..(set * n + i + 1) * d];
+                if always {
+                    for (o, f) in state.origin[set * d..].iter_mut().zip(&*feature) {
+                        *o += f;
+                    }
+                }
+                feature.copy_from_slice(&row.cells[d..]);
+                let row = row.row;
+                notes.push(format!("unused feature {i} of set {set} seeded from row {row}"));
+            }
+        }
+        state.reseeds += u32::from(!notes.is_empty());
+        notes
+    }
+}
+
+impl<T: Real> Learner<T> for GvqLearner<'_, T> {
+    type State = State;
+    type Prepared = Prepared<T>;
+    type Statistics = GvqStatistics;
+    type Workspace = Work<T>;
+
+    fn describe(&self) -> String {
+        format!("gvq {:?}", self.params)
+    }
+
+    fn start(
+        &self,
+        source: &dyn Source<T>,
+        restart: usize,
+        context: &Context,
+    ) -> Result<Start<State>> {
+        if self.scouting {
+            return super::starts::random_states(self, source, restart, context);
+        }
+        let scouting = Self { scouting: true, units: self.units.clone(), ..*self };
+        let mut start =
+            super::starts::best_of_scouts(&scouting, self.params, source, restart, context)?;
+        start.state.reseeds = 0;
+        Ok(start)
+    }
+
+    fn settles(&self, _restart: usize) -> usize {
+        0
+    }
+
+    fn prepare(&self, state: &State, _pass: Pass) -> Prepared<T> {
+        let GvqParams { features, sets, penalty, .. } = *self.params;
+        let scale = self.units.scale.wide();
+        let ready = Sets::new(
+            sets,
+            features,
+            state.feature.clone(),
+            state.origin.clone(),
+            penalty / scale / scale,
+        );
+        let d = ready.columns;
+        let mut vectors = Vec::with_capacity(self.vectors() * d);
+        for set in 0..sets {
+            let origin = &state.origin[set * d..(set + 1) * d];
+            let feature = &state.feature[set * features * d..(set + 1) * features * d];
+            vectors.extend(origin.iter().chain(feature).map(|&v| T::of(v)));
+        }
+        let constants = ready.constants();
+        Prepared { sets: ready, vectors, constants, keep_worst: state.seeding() }
+    }
+
+    fn statistics(&self) -> GvqStatistics {
+        let (n, d) = (self.params.features, self.units.centre.len());
+        GvqStatistics {
+            squares: vec![Squares::new(n + 1, d, self.holes); self.params.sets],
+            usage: vec![0.0; self.vectors()],
+            energy: 0.0,
+            observed: 0.0,
+            rows: 0.0,
+            worst: WorstRows::new(1, self.params.sets * n),
+        }
+    }
+
+    fn workspace(&self) -> Work<T> {
+        Work {
+            explainer: Explainer::new(self.params.association),
+            cells: Vec::new(),
+            complete: Vec::new(),
+            products: Vec::new(),
+            coefficients: Vec::new(),
+            cross: Vec::new(),
+            sum: Vec::new(),
+        }
+    }
+
+    fn look(
+        &self,
+        prepared: &Prepared<T>,
+        batch: &Batch<'_, T>,
+        work: &mut Work<T>,
+        statistics: &mut GvqStatistics,
+    ) {
+        let (n, d, vectors) = (self.params.features, batch.columns, self.vectors());
+        let chunk = (CHUNK_CELLS / d.max(1)).max(16);
+        for first in (0..batch.rows).step_by(chunk) {
+            let rows = first..(first + chunk).min(batch.rows);
+            self.fill(batch, rows.clone(), work);
+            let count = rows.len();
+            let cells = Matrix::new(&work.cells, count, d);
+            work.products.resize(count * vectors, T::ZERO);
+            product_nt(
+                &mut work.products,
+                cells,
+                Matrix::new(&prepared.vectors, vectors, d),
+                false,
+            );
+            work.coefficients.clear();
+            work.coefficients.resize(count * vectors, T::ZERO);
+            for (at, row) in rows.enumerate() {
+                let weight = batch.weight(row);
+                let own = &work.cells[at * d..(at + 1) * d];
+                let complete = work.complete[at];
+                let found = if complete && work.explainer.by_products() {
+                    let square = own.iter().map(|x| x.wide() * x.wide()).sum();
+                    let products = &work.products[at * vectors..(at + 1) * vectors];
+                    work.explainer.explain_products(
+                        &prepared.sets,
+                        products,
+                        square,
+                        &prepared.constants,
+                    )
+                } else {
+                    work.explainer.take(batch, row);
+                    let Explainer { observed, values, .. } = &mut work.explainer;
+                    for (x, &c) in values.iter_mut().zip(&*observed) {
+                        *x = own[c].wide();
+                    }
+                    work.explainer.explain(&prepared.sets)
+                };
+                let observed = (!complete).then_some(&*work.explainer.observed);
+                if weight == 0.0 {
+                    continue;
+                }
+                statistics.energy += weight * found.energy;
+                statistics.rows += weight;
+                statistics.observed += weight * observed.map_or(d, <[usize]>::len) as f64;
+                statistics.add(found, weight, n, observed);
+                let coefficients = &mut work.coefficients[at * vectors..(at + 1) * vectors];
+                let base = found.set * (n + 1);
+                coefficients[base] = T::of(weight);
+                for i in ones(found.state) {
+                    coefficients[base + 1 + i] = T::of(weight);
+                }
+                if prepared.keep_worst {
+                    work.sum.resize(d, 0.0);
+                    let (sum, seen) = (&mut work.sum, observed);
+                    statistics.worst.offer(0, -found.energy, batch.first_row + row, || {
+                        prepared.sets.sum(found.set, found.state, sum);
+                        lacking(own, sum, seen)
+                    });
+                }
+            }
+            work.cross.resize(vectors * d, T::ZERO);
+            let coefficients = Matrix::new(&work.coefficients, count, vectors);
+            product_tn(&mut work.cross, coefficients, Matrix::new(&work.cells, count, d), false);
+            let sets = statistics.squares.iter_mut();
+            for (squares, cross) in sets.zip(work.cross.chunks_exact((n + 1) * d)) {
+                for (sum, x) in squares.cross.iter_mut().zip(cross) {
+                    *sum += x.wide();
+                }
+            }
+        }
+    }
+
+    /// See the [module](super): `-(N/2)(log 2πσ² + 1) - C (log M + n log 2)` in the data's units.
+    fn bound(&self, statistics: &GvqStatistics) -> f64 {
+        let GvqStatistics { energy, observed, rows, .. } = *statistics;
+        let variance = (energy / observed.max(f64::MIN_POSITIVE)).max(LEAST_ERROR);
+        let codes =
+            (self.params.sets as f64).ln() + self.params.features as f64 * std::f64::consts::LN_2;
+        -0.5 * observed * ((std::f64::consts::TAU * variance).ln() + 1.0)
+            - observed * self.units.scale.wide().ln()
+            - rows * codes
+    }
+
+    fn relearn(&self, state: &mut State, statistics: &GvqStatistics, _pass: Pass) -> Vec<String> {
+        let (n, d) = (self.params.features, self.units.centre.len());
+        let seeding = state.seeding();
+        solve(statistics, state, n, d);
+        let unused = |usage: &[f64]| {
+            usage[0] <= EMPTY || usage[1..].iter().any(|&u| u <= EMPTY || usage[0] - u <= EMPTY)
+        };
+        state.unused = statistics.usage.chunks_exact(n + 1).any(unused);
+        if seeding { self.reseed(state, statistics) } else { Vec::new() }
+    }
+}
+
+/// Least squares for every set that has rows.
+pub(super) fn solve(statistics: &GvqStatistics, state: &mut State, n: usize, d: usize) {
+    let mut found = vec![0.0; (n + 1) * d];
+    for (set, squares) in statistics.squares.iter().enumerate() {
+        if statistics.usage[set * (n + 1)] > EMPTY {
+            squares.solve(&mut found);
+            state.origin[set * d..(set + 1) * d].copy_from_slice(&found[..d]);
+            state.feature[set * n * d..(set + 1) * n * d].copy_from_slice(&found[d..]);
+        }
+    }
+}
+
+/// A row, with the origin's cells where its own are missing, and what its explanation lacks.
+fn lacking<T: Real>(own: &[T], sum: &[f64], observed: Option<&[usize]>) -> Vec<f64> {
+    let d = own.len();
+    let mut out = vec![0.0; 2 * d];
+    let mut put = |c: usize| {
+        out[c] = own[c].wide();
+        out[d + c] = own[c].wide() - sum[c];
+    };
+    match observed {
+        None => (0..d).for_each(put),
+        Some(columns) => columns.iter().for_each(|&c| put(c)),
+    }
+    out
+}

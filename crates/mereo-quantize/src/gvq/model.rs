@@ -1,0 +1,568 @@
+//! What was learned, and what it can do.
+
+use std::path::Path;
+
+use mereo_core::math::HALF_LOG_TWO_PI;
+use mereo_core::{
+    Batch, Context, Encode, Error, Manifest, ModelFile, Random, Real, Reconstruct, Result, Sample,
+    Score, ScoreKind, Source, Statistics, Tensor, draw, gather,
+};
+use rand::RngExt;
+use rand_distr::{Distribution, StandardNormal};
+
+use super::sets::{Explainer, Found, Sets};
+use super::{GvqParams, binary};
+use crate::associate::{Association, MOST_FEATURES, ones};
+
+/// Most numbers in all codes of binary data: they are all made to explain rows.
+pub(super) const MOST_CODE_NUMBERS: usize = 1 << 24;
+/// The largest magnitude of a feature or origin: squares of sums of these stay finite.
+const LARGEST: f64 = 1e130;
+
+/// Learned features.
+///
+/// ```
+/// use mereo_core::{Context, Dense, Manifest, ModelFile, Table, Tensor, encode, reconstruct};
+/// use mereo_quantize::Gvq;
+/// let mut file = ModelFile::new(Manifest::new(Gvq::KIND));
+/// file.insert("feature", Tensor::new(vec![1, 2, 2], vec![1.0, 0.0, 0.0, 3.0]));
+/// file.insert("origin", Tensor::new(vec![1, 2], vec![5.0, 5.0]));
+/// let model = Gvq::from_file(file, "by hand".as_ref())?;
+/// let table = Table::from(Dense::new(2, 2, vec![5.1, 8.2, 6.0, f64::NAN])?);
+/// let context = Context::new(0);
+/// // Both features of the one set, then which set it is.
+/// assert_eq!(encode::<f64>(&model, &table, &context)?.values(), [0.0, 1.0, 0.0, 1.0, 0.0, 0.0]);
+/// assert_eq!(reconstruct::<f64>(&model, &table, &context)?.values(), [5.0, 8.0, 6.0, 5.0]);
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Gvq {
+    sets: Sets,
+    beta: Option<f64>,
+    association: Association,
+    /// Shares of rows of each set, `[M]`, and of those that use each feature, `[M, n]`.
+    set_prior: Vec<f64>,
+    usage: Vec<f64>,
+    variance: Option<f64>,
+}
+
+impl PartialEq for Gvq {
+    fn eq(&self, other: &Self) -> bool {
+        let of = |m: &Self| (m.sets.sets, m.sets.features, m.sets.columns, m.sets.penalty, m.beta);
+        of(self) == of(other)
+            && self.sets.feature == other.sets.feature
+            && self.sets.origin == other.sets.origin
+            && self.set_prior == other.set_prior
+            && self.usage == other.usage
+            && self.variance == other.variance
+    }
+}
+
+impl Gvq {
+    /// The kind of model, as model files say it.
+    pub const KIND: &'static str = "gvq";
+
+    pub(super) fn new(
+        sets: usize,
+        features: usize,
+        feature: Vec<f64>,
+        origin: Vec<f64>,
+        params: &GvqParams,
+    ) -> Self {
+        Self {
+            sets: Sets::new(sets, features, feature, origin, params.penalty),
+            beta: params.beta,
+            association: params.association,
+            set_prior: vec![1.0 / sets as f64; sets],
+            usage: vec![0.5; sets * features],
+            variance: None,
+        }
+    }
+
+    /// The same with the shares and the noise that rows showed.
+    pub(super) fn with_usage(mut self, asked: &Asked, floor: f64) -> Self {
+        let n = self.sets.features;
+        let rows: f64 = (0..self.sets.sets).map(|m| asked.usage[m * (n + 1)]).sum();
+        for (m, usage) in asked.usage.chunks_exact(n + 1).enumerate() {
+            self.set_prior[m] = (usage[0] + 0.5) / (rows + 0.5 * self.sets.sets as f64);
+            for i in 0..n {
+                // Half a row more on either side: nothing is impossible.
+                self.usage[m * n + i] = (usage[i + 1] + 0.5) / (usage[0] + 1.0);
+            }
+        }
+        let variance = asked.squares / asked.observed.max(f64::MIN_POSITIVE);
+        self.variance = Some(variance.max(floor));
+        self
+    }
+
+    /// The same with other vectors, `[M, 1 + n, D]`, the origin of each set first.
+    pub(crate) fn with_vectors(&self, vectors: &[f64]) -> Self {
+        let (n, d) = (self.sets.features, self.sets.columns);
+        let (mut feature, mut origin) = (Vec::new(), Vec::new());
+        for set in vectors.chunks_exact((n + 1) * d) {
+            origin.extend_from_slice(&set[..d]);
+            feature.extend_from_slice(&set[d..]);
+        }
+        let sets = Sets::new(self.sets.sets, n, feature, origin, self.sets.penalty);
+        Self { sets, ..self.clone() }
+    }
+
+    /// The same model with rows explained by another solver.
+    ///
+    /// ```
+    /// # use mereo_core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("gvq"));
+    /// # file.insert("feature", Tensor::new(vec![1, 1, 1], vec![1.0]));
+    /// # file.insert("origin", Tensor::new(vec![1, 1], vec![5.0]));
+    /// use mereo_quantize::{Association, Gvq};
+    /// let model = Gvq::from_file(file, "by hand".as_ref())?.with_association(Association::Br)?;
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    pub fn with_association(mut self, association: Association) -> Result<Self> {
+        association.check(self.sets.features)?;
+        if self.beta.is_some() && !matches!(association, Association::Auto | Association::Exact) {
+            let problem =
+                format!("{} cannot explain binary data; use auto or exact", association.name());
+            return Err(Error::option("association", problem));
+        }
+        self.association = association;
+        Ok(self)
+    }
+
+    /// Number of columns, D.
+    pub fn columns(&self) -> usize {
+        self.sets.columns
+    }
+
+    /// Number of sets, M.
+    pub fn sets(&self) -> usize {
+        self.sets.sets
+    }
+
+    /// Number of features of each set, n.
+    pub fn features(&self) -> usize {
+        self.sets.features
+    }
+
+    /// `[M, n, D]`: the features.
+    pub fn feature(&self) -> &[f64] {
+        &self.sets.feature
+    }
+
+    /// `[M, D]`: the origins.
+    pub fn origin(&self) -> &[f64] {
+        &self.sets.origin
+    }
+
+    /// What each feature that is on costs.
+    pub fn penalty(&self) -> f64 {
+        self.sets.penalty
+    }
+
+    /// The steepness of binary data's codes.
+    pub fn beta(&self) -> Option<f64> {
+        self.beta
+    }
+
+    /// `[M]`: the share of rows of each set.
+    pub fn set_prior(&self) -> &[f64] {
+        &self.set_prior
+    }
+
+    /// `[M, n]`: the share of a set's rows that use each feature.
+    pub fn usage(&self) -> &[f64] {
+        &self.usage
+    }
+
+    /// The mean squared error of a cell, if the model knows.
+    pub fn variance(&self) -> Option<f64> {
+        self.variance
+    }
+
+    /// What a set and a state (feature 0 the lowest bit) look like.
+    ///
+    /// ```
+    /// # use mereo_core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("gvq"));
+    /// # file.insert("feature", Tensor::new(vec![1, 2, 1], vec![1.0, 2.0]));
+    /// # file.insert("origin", Tensor::new(vec![1, 1], vec![5.0]));
+    /// let model = mereo_quantize::Gvq::from_file(file, "by hand".as_ref())?;
+    /// assert_eq!(model.look(0, 0b11), [8.0]);
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    pub fn look(&self, set: usize, state: u64) -> Vec<f64> {
+        let mut out = vec![0.0; self.sets.columns];
+        self.write_look(set, state, &mut out);
+        out
+    }
+
+    fn write_look(&self, set: usize, state: u64, out: &mut [f64]) {
+        self.sets.sum(set, state, out);
+        if let Some(beta) = self.beta {
+            for y in out {
+                *y = binary::squash(beta * (*y - 0.5));
+            }
+        }
+    }
+
+    /// The same with only so many features of each set, those that change rows most; the others do
+    /// nothing.
+    ///
+    /// ```
+    /// # use mereo_core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("gvq"));
+    /// # file.insert("feature", Tensor::new(vec![1, 2, 1], vec![1.0, 2.0]));
+    /// # file.insert("origin", Tensor::new(vec![1, 1], vec![5.0]));
+    /// let model = mereo_quantize::Gvq::from_file(file, "by hand".as_ref())?;
+    /// assert_eq!(model.strongest(1).feature(), [0.0, 2.0]);
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn strongest(&self, features: usize) -> Self {
+        let Sets { sets, features: n, columns: d, .. } = self.sets;
+        let mut feature = self.sets.feature.clone();
+        for set in 0..sets {
+            let change = |i: usize| {
+                let at = set * n + i;
+                self.usage[at] * (1.0 - self.usage[at]) * self.sets.square[at]
+            };
+            let mut order: Vec<usize> = (0..n).collect();
+            order.sort_by(|&a, &b| change(b).total_cmp(&change(a)).then(a.cmp(&b)));
+            for &i in order.iter().skip(features) {
+                feature[(set * n + i) * d..(set * n + i + 1) * d].fill(0.0);
+            }
+        }
+        let origin = self.sets.origin.clone();
+        Self { sets: Sets::new(sets, n, feature, origin, self.sets.penalty), ..self.clone() }
+    }
+
+    /// Takes a model out of a file: `feature [M, n, D]`, `origin [M, D]`, and if they are there
+    /// `penalty [1]`, `beta [1]`, `set_prior [M]`, `usage [M, n]` and `variance [1]`. `path` is what
+    /// errors call the file.
+    ///
+    /// ```
+    /// use mereo_core::{Manifest, ModelFile};
+    /// let empty = ModelFile::new(Manifest::new("gvq"));
+    /// let error = mereo_quantize::Gvq::from_file(empty, "a.safetensors".as_ref()).unwrap_err();
+    /// assert!(error.to_string().contains("the tensor `feature` is missing"));
+    /// ```
+    pub fn from_file(mut file: ModelFile, path: &Path) -> Result<Self> {
+        let bad = |problem: String| Error::model_file(path, problem);
+        let feature = file.take("feature", 3, path)?;
+        let [sets, n, d] = feature.shape[..] else {
+            return Err(bad("`feature` has no three indices".into()));
+        };
+        if n > MOST_FEATURES {
+            return Err(bad(format!("its sets have {n} features, more than {MOST_FEATURES}")));
+        }
+        let origin = file.take_shaped("origin", &[sets, d], path)?;
+        for (name, values) in [("feature", &feature.values), ("origin", &origin)] {
+            if let Some(at) = values.iter().position(|v| v.abs() > LARGEST) {
+                let problem = format!(
+                    "`{name}` holds {:e} at position {at}, expected a magnitude of at most {LARGEST:e}",
+                    values[at]
+                );
+                return Err(bad(problem));
+            }
+        }
+        let mut one = |name: &str, least: f64, most: f64| -> Result<Option<f64>> {
+            if file.get(name).is_none() {
+                return Ok(None);
+            }
+            let value = file.take_shaped(name, &[1], path)?[0];
+            if !(least..=most).contains(&value) {
+                let expected = format!("a number from {least} to {most:e}");
+                return Err(bad(format!("`{name}` holds {value}, expected {expected}")));
+            }
+            Ok(Some(value))
+        };
+        let penalty = one("penalty", 0.0, 1e200)?.unwrap_or(0.0);
+        let beta = one("beta", 0.1, 100.0)?;
+        let variance = one("variance", 1e-300, 1e300)?;
+        if beta.is_some() {
+            let numbers = (n < 24).then(|| (sets << n).checked_mul(d)).flatten();
+            if numbers.is_none_or(|numbers| numbers > MOST_CODE_NUMBERS) {
+                let problem = format!(
+                    "its binary codes, {sets} times 2^{n} of {d} columns, are more than the \
+                     {MOST_CODE_NUMBERS} numbers allowed"
+                );
+                return Err(bad(problem));
+            }
+        }
+        let set_prior = match file.get("set_prior") {
+            Some(_) => file.take_distributions("set_prior", &[sets], path)?,
+            None => vec![1.0 / sets as f64; sets],
+        };
+        let usage = match file.get("usage") {
+            Some(_) => file.take_shaped("usage", &[sets, n], path)?,
+            None => vec![0.5; sets * n],
+        };
+        if let Some(at) = usage.iter().position(|u| !(0.0..=1.0).contains(u)) {
+            return Err(bad(format!(
+                "`usage` holds {} at position {at}, expected a share",
+                usage[at]
+            )));
+        }
+        Ok(Self {
+            sets: Sets::new(sets, n, feature.values, origin, penalty),
+            beta,
+            association: Association::Auto,
+            set_prior,
+            usage,
+            variance,
+        })
+    }
+
+    /// The model as a file, to be given more to say about itself.
+    ///
+    /// ```
+    /// use mereo_core::{Context, Dense, Manifest, Plan, Silent, Table};
+    /// use mereo_quantize::{Gvq, GvqParams, gvq};
+    /// let table = Table::from(Dense::new(3, 1, vec![0.0, 1.0, 5.0])?);
+    /// let (model, _) =
+    ///     gvq::fit(&GvqParams::new(2), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
+    /// let file = model.to_file(Manifest::new(Gvq::KIND));
+    /// assert_eq!(Gvq::from_file(file, "memory".as_ref())?, model);
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    pub fn to_file(&self, manifest: Manifest) -> ModelFile {
+        let Sets { sets, features, columns, .. } = self.sets;
+        let mut file = ModelFile::new(manifest);
+        let mut insert = |name: &str, shape: &[usize], values: &[f64]| {
+            file.insert(name, Tensor::new(shape.to_vec(), values.to_vec()));
+        };
+        insert("feature", &[sets, features, columns], &self.sets.feature);
+        insert("origin", &[sets, columns], &self.sets.origin);
+        insert("penalty", &[1], &[self.sets.penalty]);
+        insert("set_prior", &[sets], &self.set_prior);
+        insert("usage", &[sets, features], &self.usage);
+        if let Some(beta) = self.beta {
+            insert("beta", &[1], &[beta]);
+        }
+        if let Some(variance) = self.variance {
+            insert("variance", &[1], &[variance]);
+        }
+        file
+    }
+
+    /// Ready to explain rows.
+    fn eye(&self) -> Eye<'_> {
+        let codes = self.beta.map_or_else(Vec::new, |beta| {
+            let Sets { sets, features, columns, ref feature, ref origin, .. } = self.sets;
+            let mut vectors = Vec::with_capacity(sets * (features + 1) * columns);
+            for m in 0..sets {
+                vectors.extend_from_slice(&origin[m * columns..(m + 1) * columns]);
+                let size = features * columns;
+                vectors.extend_from_slice(&feature[m * size..(m + 1) * size]);
+            }
+            binary::codes(&vectors, sets, columns, beta)
+        });
+        Eye { model: self, explainer: Explainer::new(self.association), codes }
+    }
+
+    /// Calls `visit(row, set, state)` for each row of a batch.
+    ///
+    /// ```
+    /// # use mereo_core::{Dense, Manifest, ModelFile, Source, Table, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("gvq"));
+    /// # file.insert("feature", Tensor::new(vec![1, 2, 1], vec![1.0, 2.0]));
+    /// # file.insert("origin", Tensor::new(vec![1, 1], vec![5.0]));
+    /// let model = mereo_quantize::Gvq::from_file(file, "by hand".as_ref())?;
+    /// let table = Table::from(Dense::new(1, 1, vec![7.0])?);
+    /// if let Some(batch) = table.lane(0..1)?.next_batch()? {
+    ///     model.for_each_state(&batch, |row, set, state| assert_eq!((row, set, state), (0, 0, 0b10)));
+    /// }
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    pub fn for_each_state<T: Real>(
+        &self,
+        batch: &Batch<'_, T>,
+        mut visit: impl FnMut(usize, usize, u64),
+    ) {
+        let mut eye = self.eye();
+        for row in 0..batch.rows {
+            let found = eye.explain(batch, row);
+            visit(row, found.set, found.state);
+        }
+    }
+}
+
+/// A model with memory to explain rows in.
+struct Eye<'a> {
+    model: &'a Gvq,
+    explainer: Explainer,
+    /// All codes of binary data, `[M 2^n, D]`.
+    codes: Vec<f64>,
+}
+
+impl Eye<'_> {
+    fn explain<T: Real>(&mut self, batch: &Batch<'_, T>, row: usize) -> Found {
+        self.explainer.take(batch, row);
+        let sets = &self.model.sets;
+        if self.codes.is_empty() {
+            return self.explainer.explain(sets);
+        }
+        let Explainer { observed, values, .. } = &self.explainer;
+        let mut best = Found { set: 0, state: 0, energy: f64::INFINITY };
+        for (index, code) in self.codes.chunks_exact(sets.columns).enumerate() {
+            let state = (index & ((1 << sets.features) - 1)) as u64;
+            let seen = observed.iter().zip(values);
+            let energy = seen.map(|(&c, x)| (x - code[c]) * (x - code[c])).sum::<f64>()
+                + sets.penalty * f64::from(state.count_ones());
+            if energy < best.energy {
+                best = Found { set: index >> sets.features, state, energy };
+            }
+        }
+        best
+    }
+}
+
+/// What the rows of a source are made of, all together.
+pub(super) struct Asked {
+    /// `[M, 1 + n]`: rows of each set, then those that use each feature.
+    usage: Vec<f64>,
+    squares: f64,
+    observed: f64,
+}
+
+impl Asked {
+    pub(super) fn of<T: Real>(
+        model: &Gvq,
+        source: &dyn Source<T>,
+        context: &Context,
+    ) -> Result<Self> {
+        let n = model.sets.features;
+        let zero =
+            || Self { usage: vec![0.0; model.sets.sets * (n + 1)], squares: 0.0, observed: 0.0 };
+        gather(source, context, zero, |batch, asked: &mut Self| {
+            let mut eye = model.eye();
+            for row in 0..batch.rows {
+                let weight = batch.weight(row);
+                if weight == 0.0 {
+                    continue;
+                }
+                let found = eye.explain(batch, row);
+                let on = f64::from(found.state.count_ones());
+                asked.squares += weight * (found.energy - model.sets.penalty * on).max(0.0);
+                asked.observed += weight * eye.explainer.observed.len() as f64;
+                let usage = &mut asked.usage[found.set * (n + 1)..];
+                usage[0] += weight;
+                ones(found.state).for_each(|i| usage[i + 1] += weight);
+            }
+        })
+    }
+}
+
+impl Statistics for Asked {
+    fn merge(&mut self, other: &Self) {
+        self.usage.iter_mut().zip(&other.usage).for_each(|(a, b)| *a += b);
+        self.squares += other.squares;
+        self.observed += other.observed;
+    }
+
+    fn reset(&mut self) {
+        self.usage.fill(0.0);
+        (self.squares, self.observed) = (0.0, 0.0);
+    }
+}
+
+impl<T: Real> Encode<T> for Gvq {
+    fn expects_columns(&self) -> Option<usize> {
+        Some(self.sets.columns)
+    }
+
+    fn code_width(&self) -> usize {
+        self.usage.len() + 1
+    }
+
+    fn code_names(&self) -> Option<Vec<String>> {
+        let n = self.sets.features;
+        let names = (0..self.usage.len()).map(|i| format!("set{}.feature{}", i / n, i % n));
+        Some(names.chain(std::iter::once("set".to_owned())).collect())
+    }
+
+    /// 1 for each feature that is on and 0 for the others, set by set, then the number of the set
+    /// that the row is made of.
+    fn encode_batch(&self, batch: &Batch<'_, T>, codes: &mut [T]) {
+        let (n, width) = (self.sets.features, self.usage.len() + 1);
+        codes.fill(T::ZERO);
+        self.for_each_state(batch, |row, set, state| {
+            let code = &mut codes[row * width..(row + 1) * width];
+            ones(state).for_each(|i| code[set * n + i] = T::ONE);
+            code[width - 1] = T::of(set as f64);
+        });
+    }
+}
+
+impl<T: Real> Reconstruct<T> for Gvq {
+    fn expects_columns(&self) -> Option<usize> {
+        Some(self.sets.columns)
+    }
+
+    /// The sum of the row's features and the origin.
+    fn reconstruct_batch(&self, batch: &Batch<'_, T>, out: &mut [T]) {
+        let d = self.sets.columns;
+        let mut look = vec![0.0; d];
+        self.for_each_state(batch, |row, set, state| {
+            self.write_look(set, state, &mut look);
+            for (x, &l) in out[row * d..(row + 1) * d].iter_mut().zip(&look) {
+                *x = T::of(l);
+            }
+        });
+    }
+}
+
+impl<T: Real> Score<T> for Gvq {
+    fn expects_columns(&self) -> Option<usize> {
+        Some(self.sets.columns)
+    }
+
+    fn score_kind(&self) -> ScoreKind {
+        ScoreKind::Bound
+    }
+
+    /// `log P(m) Π_i P(s_i|m) N(x; code, σ² I)` over the observed cells: one term of the density. A
+    /// model that does not know its noise takes 1.
+    fn score_batch(&self, batch: &Batch<'_, T>, out: &mut [f64]) {
+        let (n, variance) = (self.sets.features, self.variance.unwrap_or(1.0));
+        let log = |share: f64| share.max(f64::MIN_POSITIVE).ln();
+        let mut eye = self.eye();
+        for (row, out) in out.iter_mut().enumerate() {
+            let found = eye.explain(batch, row);
+            let on = f64::from(found.state.count_ones());
+            let squares = (found.energy - self.sets.penalty * on).clamp(0.0, 1e290);
+            let cells = eye.explainer.observed.len() as f64;
+            *out = -0.5 * squares / variance - cells * (HALF_LOG_TWO_PI + 0.5 * variance.ln());
+            // A row that shows nothing says nothing, whatever it could be made of.
+            if cells > 0.0 {
+                *out += log(self.set_prior[found.set]);
+                for i in 0..n {
+                    let usage = self.usage[found.set * n + i];
+                    *out += log(if found.state >> i & 1 == 1 { usage } else { 1.0 - usage });
+                }
+            }
+        }
+    }
+}
+
+impl Sample for Gvq {
+    fn columns(&self) -> usize {
+        self.sets.columns
+    }
+
+    fn sample_row(&self, random: &mut Random, noise: bool, row: &mut [f64]) {
+        let n = self.sets.features;
+        let set = draw(&self.set_prior, random).unwrap_or(0);
+        let state = (0..n).fold(0u64, |state, i| {
+            state | u64::from(random.random::<f64>() < self.usage[set * n + i]) << i
+        });
+        self.write_look(set, state, row);
+        if noise {
+            let deviation = self.variance.unwrap_or(0.0).sqrt();
+            for x in row {
+                let normal: f64 = StandardNormal.sample(random);
+                *x += deviation * normal;
+            }
+        }
+    }
+}

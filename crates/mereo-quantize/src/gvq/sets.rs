@@ -1,0 +1,236 @@
+//! Sets of features, ready to explain rows.
+
+use mereo_core::{Batch, Real};
+
+use crate::associate::{Association, Couplings, Directed, Problem, Solver};
+
+/// M sets of n features and an origin over D columns.
+#[derive(Debug, Clone)]
+pub(super) struct Sets {
+    pub(super) sets: usize,
+    pub(super) features: usize,
+    pub(super) columns: usize,
+    /// `[M, n, D]`.
+    pub(super) feature: Vec<f64>,
+    /// `[M, D]`.
+    pub(super) origin: Vec<f64>,
+    pub(super) penalty: f64,
+    /// `f·f`, `[M, n]`.
+    pub(super) square: Vec<f64>,
+    pub(super) couplings: Vec<Couplings>,
+}
+
+/// The explanation of a row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Found {
+    pub(super) set: usize,
+    pub(super) state: u64,
+    /// Squared distance and penalty.
+    pub(super) energy: f64,
+}
+
+/// Memory to explain rows in.
+pub(super) struct Explainer {
+    solver: Box<dyn Solver>,
+    directed: bool,
+    bias: Vec<f64>,
+    /// The observed columns of a row that misses some, and its values; the same of one set.
+    pub(super) observed: Vec<usize>,
+    pub(super) values: Vec<f64>,
+    residual: Vec<f64>,
+    part: Vec<f64>,
+    target: Vec<f64>,
+    products: Vec<f64>,
+    couplings: Couplings,
+}
+
+/// `Σ a b`, in eight interleaved sums so that the compiler can vectorise it.
+#[inline(always)]
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let mut sums = [0.0; 8];
+    for (a, b) in a.iter().zip(b) {
+        for k in 0..8 {
+            sums[k] += a[k] * b[k];
+        }
+    }
+    sums.iter().sum::<f64>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f64>()
+}
+
+impl Explainer {
+    pub(super) fn new(association: Association) -> Self {
+        Self {
+            solver: association.solver(),
+            directed: matches!(association, Association::Dbp | Association::Dbr),
+            bias: Vec::new(),
+            observed: Vec::new(),
+            values: Vec::new(),
+            residual: Vec::new(),
+            part: Vec::new(),
+            target: Vec::new(),
+            products: Vec::new(),
+            couplings: Couplings::default(),
+        }
+    }
+
+    /// Takes a row of a batch.
+    pub(super) fn take<T: Real>(&mut self, batch: &Batch<'_, T>, row: usize) {
+        self.observed.clear();
+        self.values.clear();
+        batch.for_each_observed(row, |d, x| {
+            self.observed.push(d);
+            self.values.push(x.wide());
+        });
+    }
+
+    /// Explains the row taken: takes differences before it squares, in `f64`, so that the same
+    /// explanation comes out however rows are batched.
+    pub(super) fn explain(&mut self, sets: &Sets) -> Found {
+        let mut best: Option<Found> = None;
+        for set in 0..sets.sets {
+            let found = pulp::Arch::new().dispatch(
+                #[inline(always)]
+                || self.explain_by(sets, set),
+            );
+            if best.is_none_or(|best| found.energy < best.energy) {
+                best = Some(found);
+            }
+        }
+        best.unwrap_or(Found { set: 0, state: 0, energy: 0.0 })
+    }
+
+    #[inline(always)]
+    fn explain_by(&mut self, sets: &Sets, set: usize) -> Found {
+        let (n, d) = (sets.features, sets.columns);
+        let origin = &sets.origin[set * d..(set + 1) * d];
+        let feature = &sets.feature[set * n * d..(set + 1) * n * d];
+        let complete = self.observed.len() == d;
+        self.residual.clear();
+        self.bias.clear();
+        if complete {
+            self.residual.extend(self.values.iter().zip(origin).map(|(x, o)| x - o));
+            for (f, square) in feature.chunks_exact(d).zip(&sets.square[set * n..]) {
+                self.bias.push(square - 2.0 * dot(f, &self.residual) + sets.penalty);
+            }
+        } else {
+            let seen = self.observed.iter().zip(&self.values);
+            self.residual.extend(seen.map(|(&c, x)| x - origin[c]));
+            let size = self.observed.len();
+            self.part.clear();
+            for f in feature.chunks_exact(d) {
+                self.part.extend(self.observed.iter().map(|&c| f[c]));
+            }
+            let part = |i: usize| &self.part[i * size..(i + 1) * size];
+            self.products.resize(n * n, 0.0);
+            for i in 0..n {
+                for j in 0..=i {
+                    let product = dot(part(i), part(j));
+                    self.products[i * n + j] = product;
+                    self.products[j * n + i] = product;
+                }
+                let reach = dot(part(i), &self.residual);
+                self.bias.push(self.products[i * n + i] - 2.0 * reach + sets.penalty);
+            }
+            self.couplings.set_products(n, &self.products);
+        }
+        let couplings = if complete { &sets.couplings[set] } else { &self.couplings };
+        if self.directed {
+            self.target.clear();
+            self.target.resize(d, f64::NAN);
+            for (&c, &r) in self.observed.iter().zip(&self.residual) {
+                self.target[c] = r;
+            }
+        }
+        let directed = self.directed.then_some(Directed {
+            feature,
+            target: &self.target,
+            penalty: sets.penalty,
+        });
+        let answer = self.solver.solve(&Problem { couplings, bias: &self.bias, directed });
+        let energy = (dot(&self.residual, &self.residual) + answer.energy).max(0.0);
+        Found { set, state: answer.state, energy }
+    }
+
+    /// Explains a row that misses nothing, given its products with origins and features
+    /// `[M, 1 + n]` and its own square.
+    pub(super) fn explain_products<T: Real>(
+        &mut self,
+        sets: &Sets,
+        products: &[T],
+        square: f64,
+        constants: &[f64],
+    ) -> Found {
+        let n = sets.features;
+        let mut best: Option<Found> = None;
+        for set in 0..sets.sets {
+            let products = &products[set * (n + 1)..(set + 1) * (n + 1)];
+            let constants = &constants[set * (n + 1)..(set + 1) * (n + 1)];
+            self.bias.clear();
+            let pairs = products.iter().zip(constants).skip(1);
+            self.bias.extend(pairs.map(|(p, c)| c - 2.0 * p.wide()));
+            let couplings = &sets.couplings[set];
+            let problem = Problem { couplings, bias: &self.bias, directed: None };
+            let answer = self.solver.solve(&problem);
+            let energy = constants[0] - 2.0 * products[0].wide() + answer.energy;
+            if best.is_none_or(|best| energy < best.energy) {
+                best = Some(Found { set, state: answer.state, energy });
+            }
+        }
+        let best = best.unwrap_or(Found { set: 0, state: 0, energy: 0.0 });
+        Found { energy: (square + best.energy).max(0.0), ..best }
+    }
+
+    /// Whether rows may be explained by their products alone.
+    pub(super) fn by_products(&self) -> bool {
+        !self.directed
+    }
+}
+
+impl Sets {
+    pub(super) fn new(
+        sets: usize,
+        features: usize,
+        feature: Vec<f64>,
+        origin: Vec<f64>,
+        penalty: f64,
+    ) -> Self {
+        let d = origin.len() / sets.max(1);
+        let (mut square, mut couplings) = (Vec::new(), Vec::new());
+        for set in feature.chunks_exact(features * d) {
+            let f = |i: usize| &set[i * d..(i + 1) * d];
+            let products: Vec<f64> =
+                (0..features * features).map(|p| dot(f(p / features), f(p % features))).collect();
+            square.extend((0..features).map(|i| products[i * features + i]));
+            couplings.push(Couplings::of_products(features, &products));
+        }
+        Self { sets, features, columns: d, feature, origin, penalty, square, couplings }
+    }
+
+    /// For [`Explainer::explain_products`]: `o·o`, then `f·f + 2 f·o + λ` of each feature, set by
+    /// set.
+    pub(super) fn constants(&self) -> Vec<f64> {
+        let (n, d) = (self.features, self.columns);
+        let mut out = Vec::new();
+        for set in 0..self.sets {
+            let origin = &self.origin[set * d..(set + 1) * d];
+            out.push(dot(origin, origin));
+            for i in set * n..(set + 1) * n {
+                let f = &self.feature[i * d..(i + 1) * d];
+                out.push(self.square[i] + 2.0 * dot(f, origin) + self.penalty);
+            }
+        }
+        out
+    }
+
+    /// The sum of an origin and the features of a state.
+    pub(super) fn sum(&self, set: usize, state: u64, out: &mut [f64]) {
+        let (n, d) = (self.features, self.columns);
+        out.copy_from_slice(&self.origin[set * d..(set + 1) * d]);
+        for i in crate::associate::ones(state) {
+            let at = (set * n + i) * d;
+            for (x, f) in out.iter_mut().zip(&self.feature[at..at + d]) {
+                *x += f;
+            }
+        }
+    }
+}

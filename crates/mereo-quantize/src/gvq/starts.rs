@@ -1,0 +1,125 @@
+//! Starts. Local minima are the rule: features that grew out of noise depend on the noise. A start
+//! is therefore the best of many short runs on a sample of the rows, each from *random states*:
+//! every row is given features at random, and least squares make of that the first features. With
+//! several sets, k-means first says which rows share a set.
+
+use mereo_core::slots::{ColumnMoments, Form, Lloyd, RowCells, first_smallest};
+use mereo_core::{
+    Batch, Context, Learner, Plan, Random, Real, Result, Silent, Source, Start, learn, sample_rows,
+};
+use rand::RngExt;
+
+use super::GvqParams;
+use super::learner::{GvqLearner, State, solve};
+use super::sets::Found;
+
+/// Rows that starts are learned from (fewer if they would be more cells than this).
+const START_ROWS: usize = 4096;
+const START_CELLS: usize = 1 << 22;
+/// Passes of each short run.
+const SCOUT_PASSES: usize = 40;
+const SCOUT_TOLERANCE: f64 = 1e-3;
+
+/// The best of many short runs of a learner that starts from random states.
+pub(super) fn best_of_scouts<T: Real, L: Learner<T>>(
+    scouting: &L,
+    params: &GvqParams,
+    source: &dyn Source<T>,
+    restart: usize,
+    context: &Context,
+) -> Result<Start<L::State>> {
+    let columns = source.columns();
+    let least = 4 * params.sets * (params.features + 1);
+    let most = START_ROWS.min(START_CELLS / columns.max(1)).max(least);
+    let sample = sample_rows(source, most, "gvq start", context)?;
+    let plan = Plan {
+        restarts: params.scouts,
+        passes: SCOUT_PASSES,
+        tolerance: SCOUT_TOLERANCE,
+        ..Plan::default()
+    };
+    let own = context.with_seed(context.seed().wrapping_add(restart as u64));
+    let state = learn(scouting, &sample, &plan, &own, &mut Silent)?.state;
+    Ok(Start { state, how: format!("the best of {} short runs", params.scouts) })
+}
+
+/// Any of the states of n features.
+pub(super) fn any_state(n: usize, random: &mut Random) -> u64 {
+    (0..n).fold(0, |s, i| s | u64::from(random.random::<bool>()) << i)
+}
+
+/// Least squares on states drawn at random.
+pub(super) fn random_states<T: Real>(
+    learner: &GvqLearner<'_, T>,
+    sample: &dyn Source<T>,
+    restart: usize,
+    context: &Context,
+) -> Result<Start<State>> {
+    let params = learner.params;
+    let (sets, n, d) = (params.sets, params.features, sample.columns());
+    let set_of = SetOf::new(sample, sets, restart, context)?;
+    let mut random = context.random("gvq states", [restart as u64, 0]);
+    let mut statistics = learner.statistics();
+    let (mut cells, mut observed) = (RowCells::default(), Vec::new());
+    let mut lane = sample.lane(0..sample.batches())?;
+    while let Some(batch) = lane.next_batch()? {
+        for row in 0..batch.rows {
+            let state = any_state(n, &mut random);
+            cells.take(&batch, row);
+            let set = set_of.row(&batch, row);
+            let weight = batch.weight(row);
+            observed.clear();
+            observed.extend(cells.iter().map(|(c, _)| c));
+            let missing = (observed.len() < d).then_some(&*observed);
+            statistics.add(Found { set, state, energy: 0.0 }, weight, n, missing);
+            let cross = &mut statistics.squares[set].cross;
+            for (c, x) in cells.iter() {
+                let x = weight * learner.units.inward(c, T::of(x)).wide();
+                cross[c] += x;
+                for i in crate::associate::ones(state) {
+                    cross[(i + 1) * d + c] += x;
+                }
+            }
+        }
+    }
+    let mut state = State {
+        feature: vec![0.0; sets * n * d],
+        origin: vec![0.0; sets * d],
+        unused: true,
+        reseeds: 0,
+    };
+    solve(&statistics, &mut state, n, d);
+    Ok(Start { state, how: "random states".into() })
+}
+
+/// Which set a row starts in: that of the nearest of M means.
+pub(super) struct SetOf(Vec<f64>);
+
+impl SetOf {
+    pub(super) fn new<T: Real>(
+        sample: &dyn Source<T>,
+        sets: usize,
+        restart: usize,
+        context: &Context,
+    ) -> Result<Self> {
+        if sets == 1 {
+            return Ok(Self(Vec::new()));
+        }
+        let moments = ColumnMoments::of(sample, context)?;
+        let lloyd = Lloyd::plain(sets, &moments, Form::of(sample, context)?);
+        let own = context.with_seed(context.seed().wrapping_add(restart as u64));
+        let plan = Plan { passes: 30, tolerance: 1e-6, ..Plan::default() };
+        Ok(Self(learn(&lloyd, sample, &plan, &own, &mut Silent)?.state.mean))
+    }
+
+    /// The set of a row, by its observed cells.
+    pub(super) fn row<T: Real>(&self, batch: &Batch<'_, T>, row: usize) -> usize {
+        let distance = |mean: &[f64]| {
+            let mut sum = 0.0;
+            batch.for_each_observed(row, |c, x| sum += (x.wide() - mean[c]).powi(2));
+            sum
+        };
+        let distances: Vec<f64> = self.0.chunks_exact(batch.columns).map(distance).collect();
+        if distances.is_empty() { 0 } else { first_smallest(&distances) }
+    }
+}

@@ -1,0 +1,231 @@
+//! Least squares by normal equations, added up row by row.
+//!
+//! Rows x are to be explained as `x ≈ Σ_p a_p v_p` with coefficients a that each row brings along
+//! and vectors v to be found: `v` minimises `Σ_c w_c ‖x_c - Σ_p a_cp v_p‖²` where `A v = B`,
+//! `A = Σ_c w_c a_c a_cᵀ`, `B = Σ_c w_c a_c x_cᵀ`. A cell that is missing is missing from its column's
+//! equations, so columns then have an A each: that of the complete rows and their own.
+//!
+//! Coefficients that never occur, or always occur together, leave A singular. Of all solutions
+//! the shortest is taken: with `A = U Λ Uᵀ`, `v = U Λ⁺ Uᵀ B`, where Λ⁺ inverts what is above a share
+//! of the largest eigenvalue and is 0 elsewhere.
+
+use faer::{Mat, Side};
+
+/// Eigenvalues below this share of the largest count as 0.
+const NOTHING: f64 = 1e-10;
+
+/// The normal equations of P vectors in D columns.
+#[derive(Debug, Clone)]
+pub(crate) struct Squares {
+    vectors: usize,
+    columns: usize,
+    /// A of the rows that miss nothing, lower triangle, `[P, P]`.
+    shared: Vec<f64>,
+    /// A of the other rows by column, lower triangle, `[D, P, P]`; empty if there are none.
+    own: Vec<f64>,
+    /// B, `[P, D]`.
+    pub(crate) cross: Vec<f64>,
+}
+
+impl Squares {
+    /// No rows. `holes` says whether there will be rows that miss cells.
+    pub(crate) fn new(vectors: usize, columns: usize, holes: bool) -> Self {
+        Self {
+            vectors,
+            columns,
+            shared: vec![0.0; vectors * vectors],
+            own: vec![0.0; if holes { columns * vectors * vectors } else { 0 }],
+            cross: vec![0.0; vectors * columns],
+        }
+    }
+
+    /// Adds `weight a aᵀ` of a row that misses nothing, given the coefficients that are not 0 by
+    /// rising number. What goes into `cross` is the caller's to add.
+    pub(crate) fn add_complete(&mut self, weight: f64, coefficients: &[(usize, f64)]) {
+        add(&mut self.shared, self.vectors, weight, coefficients);
+    }
+
+    /// The same for a row that observes only these columns.
+    pub(crate) fn add_observed(
+        &mut self,
+        weight: f64,
+        coefficients: &[(usize, f64)],
+        columns: impl Iterator<Item = usize>,
+    ) {
+        let size = self.vectors * self.vectors;
+        for d in columns {
+            add(&mut self.own[d * size..(d + 1) * size], self.vectors, weight, coefficients);
+        }
+    }
+
+    /// Adds the expectation of `weight s sᵀ` of a row whose coefficients are the chances of states,
+    /// each part's `states` of them excluding one another and parts independent.
+    pub(crate) fn add_code(
+        &mut self,
+        weight: f64,
+        chances: &[(usize, f64)],
+        states: usize,
+        observed: Option<&[usize]>,
+    ) {
+        let size = self.vectors * self.vectors;
+        let vectors = self.vectors;
+        let add = |sums: &mut [f64]| {
+            for (at, &(i, a)) in chances.iter().enumerate() {
+                let row = &mut sums[i * vectors..];
+                for &(j, b) in chances[..at].iter().take_while(|c| c.0 / states < i / states) {
+                    row[j] += weight * a * b;
+                }
+                row[i] += weight * a;
+            }
+        };
+        match observed {
+            None => add(&mut self.shared),
+            Some(columns) => {
+                columns.iter().for_each(|d| add(&mut self.own[d * size..(d + 1) * size]));
+            }
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (sums, more) in [
+            (&mut self.shared, &other.shared),
+            (&mut self.own, &other.own),
+            (&mut self.cross, &other.cross),
+        ] {
+            for (a, b) in sums.iter_mut().zip(more) {
+                *a += b;
+            }
+        }
+    }
+
+    pub(crate) fn reset(&mut self) {
+        for sums in [&mut self.shared, &mut self.own, &mut self.cross] {
+            sums.fill(0.0);
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        (self.shared.len() + self.own.len() + self.cross.len()) * size_of::<f64>()
+    }
+
+    /// The vectors, `[P, D]`: the shortest that solve the equations.
+    pub(crate) fn solve(&self, out: &mut [f64]) {
+        let (p, d) = (self.vectors, self.columns);
+        if self.own.iter().all(|&v| v == 0.0) {
+            let inverse = pseudo_inverse(p, |i, j| self.shared[i * p + j]);
+            let cross = faer::MatRef::from_row_major_slice(&self.cross, p, d);
+            let found = inverse * cross;
+            for i in 0..p {
+                for column in 0..d {
+                    out[i * d + column] = found[(i, column)];
+                }
+            }
+            return;
+        }
+        for column in 0..d {
+            let own = &self.own[column * p * p..(column + 1) * p * p];
+            let inverse = pseudo_inverse(p, |i, j| self.shared[i * p + j] + own[i * p + j]);
+            for i in 0..p {
+                out[i * d + column] =
+                    (0..p).map(|j| inverse[(i, j)] * self.cross[j * d + column]).sum();
+            }
+        }
+    }
+}
+
+/// `sums += weight a aᵀ`, lower triangle.
+fn add(sums: &mut [f64], vectors: usize, weight: f64, coefficients: &[(usize, f64)]) {
+    for (at, &(i, a)) in coefficients.iter().enumerate() {
+        let row = &mut sums[i * vectors..];
+        for &(j, b) in &coefficients[..=at] {
+            row[j] += weight * a * b;
+        }
+    }
+}
+
+/// The pseudo-inverse of a symmetric matrix of which `lower(i, j)`, `i ≥ j`, is known.
+fn pseudo_inverse(n: usize, lower: impl Fn(usize, usize) -> f64) -> Mat<f64> {
+    let matrix = Mat::from_fn(n, n, |i, j| if i >= j { lower(i, j) } else { lower(j, i) });
+    // It fails for numbers that are not finite, and the sums of rows are.
+    let Ok(eigen) = matrix.self_adjoint_eigen(Side::Lower) else { return Mat::zeros(n, n) };
+    let (u, values) = (eigen.U(), eigen.S().column_vector());
+    let least = NOTHING * (0..n).fold(0.0, |a: f64, i| a.max(values[i]));
+    let scaled =
+        Mat::from_fn(n, n, |i, j| if values[j] > least { u[(i, j)] / values[j] } else { 0.0 });
+    scaled * u.transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    /// Solves for rows x `[R, D]` with coefficients `[R, P]`.
+    fn solved(x: &[f64], s: &[f64], p: usize, d: usize) -> Vec<f64> {
+        let mut squares = Squares::new(p, d, false);
+        for (x, s) in x.chunks(d).zip(s.chunks(p)) {
+            let a: Vec<(usize, f64)> =
+                s.iter().copied().enumerate().filter(|a| a.1 != 0.0).collect();
+            squares.add_complete(1.0, &a);
+            for &(i, a) in &a {
+                for (c, x) in x.iter().enumerate() {
+                    squares.cross[i * d + c] += a * x;
+                }
+            }
+        }
+        let mut out = vec![0.0; p * d];
+        squares.solve(&mut out);
+        out
+    }
+
+    fn near(found: &[f64], right: &[f64]) {
+        for (a, b) in found.iter().zip(right) {
+            assert!((a - b).abs() < 1e-9, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn solutions_agree_with_an_independent_implementation() {
+        let fixture = Fixture::open("gvq_mstep.json");
+        let transposed = |f: &[f64], n: usize| -> Vec<f64> {
+            (0..n * 7).map(|p| f[p % 7 * n + p / 7]).collect()
+        };
+        let x = fixture.get("X");
+        near(&solved(&x, &fixture.get("S"), 5, 7), &transposed(&fixture.get("F"), 5));
+        let deficient = solved(&x, &fixture.get("S_deficient"), 5, 7);
+        near(&deficient, &transposed(&fixture.get("F_deficient_minnorm"), 5));
+        let with_origin: Vec<f64> = fixture
+            .get("S")
+            .chunks(5)
+            .flat_map(|s| std::iter::once(1.0).chain(s.iter().copied()))
+            .collect();
+        let found = solved(&x, &with_origin, 6, 7);
+        near(&found[..7], &fixture.get("origin"));
+        near(&found[7..], &transposed(&fixture.get("F_origin"), 5));
+    }
+
+    #[test]
+    fn a_missing_cell_is_a_row_less_in_its_column() {
+        let rows = [([1.0, 2.0], [1.0, 0.0]), ([3.0, 5.0], [1.0, 1.0]), ([4.0, 9.0], [1.0, 1.0])];
+        let mut holes = Squares::new(2, 2, true);
+        for (r, (x, s)) in rows.iter().enumerate() {
+            let a: Vec<(usize, f64)> =
+                s.iter().copied().enumerate().filter(|a| a.1 != 0.0).collect();
+            // The last row misses its second cell.
+            let seen = if r == 2 { 1 } else { 2 };
+            if r == 2 {
+                holes.add_observed(1.0, &a, 0..seen);
+            } else {
+                holes.add_complete(1.0, &a);
+            }
+            for &(i, a) in &a {
+                for c in 0..seen {
+                    holes.cross[i * 2 + c] += a * x[c];
+                }
+            }
+        }
+        let mut out = [0.0; 4];
+        holes.solve(&mut out);
+        near(&out, &[1.0, 2.0, 2.5, 3.0]);
+    }
+}

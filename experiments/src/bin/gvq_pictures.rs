@@ -1,0 +1,136 @@
+//! GVQ, section 6.2: the Vermeer in 16 x 16 blocks, then the rate-distortion curve with the real
+//! coder, and three photographs.
+//!
+//! `cargo xtask experiments gvq_pictures`. Pictures are written to `target/figures`.
+
+use mereo_core::{AnyTable, Cells, Context, Dense, Result, Table};
+use mereo_data::{ReadOptions, read, write};
+use mereo_experiments::{figure, shared};
+use mereo_quantize::codec::Coded;
+use mereo_quantize::codec::picture::{CodecParams, Picture, psnr, ssim};
+
+fn main() -> Result<()> {
+    let context = Context::new(0).with_threads(0)?;
+    let Some(path) = shared("vermeer/girl_with_a_pearl_earring.jpg") else {
+        println!("the data folder ../shared/data/vermeer is absent");
+        return Ok(());
+    };
+    let AnyTable::F32(table) = read(&path, &ReadOptions::default())? else { return Ok(()) };
+    let vermeer = scaled(&grey(&table, 0), 704, 768);
+    println!("Vermeer, cropped to its upper part and scaled to 768 x 704, grey, 16 x 16 blocks");
+    println!(
+        "paper: VQ of 16 at 74 kbit, GVQ of 8 at 56 kbit; reference: VQ 24.28 dB, GVQ 26.4 dB\n"
+    );
+    let mut seen = vec![vermeer.clone()];
+    for (features, sets) in [(0, 16), (0, 11), (8, 1), (3, 2)] {
+        let params = CodecParams { features, sets, restarts: 4, ..CodecParams::default() };
+        seen.push(told(&vermeer, &params, &context)?);
+    }
+    let pixels: Vec<f64> =
+        seen.iter().flat_map(|p| p.pixels.iter().map(|&b| f64::from(b))).collect();
+    let rows = Dense::new(seen.len(), vermeer.pixels.len(), pixels)?;
+    let shape = mereo_core::Picture { height: 768, width: 704, channels: 1 };
+    let file = figure("vermeer")?;
+    write::write_picture_grid(&file, &rows, shape, seen.len(), Some((0.0, 255.0)))?;
+    println!("\noriginal and these, in {}", file.display());
+
+    println!("\nRate and distortion with the real coder (8 bits a number, blocks of 8)");
+    for features in [2, 4, 8, 12, 16, 24] {
+        let params =
+            CodecParams { block: 8, features, bits: 8, restarts: 1, ..CodecParams::default() };
+        told(&vermeer, &params, &context)?;
+    }
+
+    let Some(path) = shared("bsds300/test.tar") else { return Ok(()) };
+    let options = ReadOptions { resize: Some((320, 480)), ..ReadOptions::default() };
+    let AnyTable::F32(photographs) = read(&path, &options)? else { return Ok(()) };
+    println!(
+        "\nThree photographs (grey, 480 x 320, blocks of 8, 8 bits a number): VQ and GVQ at equal bytes"
+    );
+    for row in [0, 33, 66] {
+        let photograph = grey(&photographs, row);
+        println!("photograph {row}");
+        let params =
+            CodecParams { block: 8, features: 16, bits: 8, restarts: 1, ..CodecParams::default() };
+        let coded = Coded::of_picture(&photograph, &params, &context)?;
+        let bytes = coded.to_bytes().len();
+        let ours = psnr(&photograph, &coded.picture()?);
+        // The largest codebook whose file is no larger.
+        let (mut low, mut high) = (2usize, 512usize);
+        while high - low > 4 {
+            let middle = usize::midpoint(low, high);
+            let params = CodecParams { features: 0, sets: middle, ..params.clone() };
+            let size = Coded::of_picture(&photograph, &params, &context)?.to_bytes().len();
+            if size <= bytes { low = middle } else { high = middle }
+        }
+        let params = CodecParams { features: 0, sets: low, ..params };
+        let rival = Coded::of_picture(&photograph, &params, &context)?;
+        let theirs = psnr(&photograph, &rival.picture()?);
+        println!(
+            "  GVQ of 16: {bytes} bytes, {ours:.2} dB; VQ of {low}: {} bytes, {theirs:.2} dB; gain {:.2} dB",
+            rival.to_bytes().len(),
+            ours - theirs
+        );
+    }
+    Ok(())
+}
+
+fn told(picture: &Picture, params: &CodecParams, context: &Context) -> Result<Picture> {
+    let coded = Coded::of_picture(picture, params, context)?;
+    let seen = coded.picture()?;
+    println!(
+        "{:>3} sets of {:>2} features: {:>6.1} kbit, {:>6} bytes, {:.2} dB, SSIM {:.4}",
+        params.sets,
+        params.features,
+        coded.kilobits(),
+        coded.to_bytes().len(),
+        psnr(picture, &seen),
+        ssim(picture, &seen)
+    );
+    Ok(seen)
+}
+
+/// A row of a table of pictures, in grey.
+fn grey(table: &Table<f32>, row: usize) -> Picture {
+    let (Cells::Dense(cells), Some(shape)) = (table.cells(), table.about().picture) else {
+        return Picture { width: 0, height: 0, channels: 1, pixels: Vec::new() };
+    };
+    let level = |p: &[f32]| match p {
+        [r, g, b] => 0.299 * r + 0.587 * g + 0.114 * b,
+        _ => p[0],
+    };
+    let pixels = cells.row(row).chunks_exact(shape.channels).map(|p| level(p).round() as u8);
+    Picture {
+        width: shape.width as u32,
+        height: shape.height as u32,
+        channels: 1,
+        pixels: pixels.collect(),
+    }
+}
+
+/// The upper part of a picture that has this shape, brought to this size (bilinear).
+fn scaled(picture: &Picture, width: u32, height: u32) -> Picture {
+    let used = f64::from(picture.width) * f64::from(height) / f64::from(width);
+    let used = used.min(f64::from(picture.height));
+    let at = |y: f64, x: f64| {
+        let clamp = |v: f64, most: u32| v.clamp(0.0, f64::from(most - 1));
+        let (y, x) = (clamp(y, picture.height), clamp(x, picture.width));
+        let (top, left) = (y.floor(), x.floor());
+        let pixel = |y: f64, x: f64| {
+            let (y, x) = (clamp(y, picture.height) as u32, clamp(x, picture.width) as u32);
+            f64::from(picture.pixels[(y * picture.width + x) as usize])
+        };
+        let (dy, dx) = (y - top, x - left);
+        (1.0 - dy) * ((1.0 - dx) * pixel(top, left) + dx * pixel(top, left + 1.0))
+            + dy * ((1.0 - dx) * pixel(top + 1.0, left) + dx * pixel(top + 1.0, left + 1.0))
+    };
+    let mut pixels = Vec::new();
+    for y in 0..height {
+        for x in 0..width {
+            let from_y = (f64::from(y) + 0.5) * used / f64::from(height) - 0.5;
+            let from_x = (f64::from(x) + 0.5) * f64::from(picture.width) / f64::from(width) - 0.5;
+            pixels.push(at(from_y, from_x).round() as u8);
+        }
+    }
+    Picture { width, height, channels: 1, pixels }
+}
