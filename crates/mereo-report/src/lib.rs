@@ -29,6 +29,7 @@
 
 mod about;
 mod chart;
+mod classes;
 mod gates;
 mod page;
 mod palette;
@@ -39,6 +40,7 @@ mod pictures;
 mod rows;
 mod samples;
 mod scores;
+mod sizes;
 mod subject;
 mod summary;
 mod text;
@@ -52,7 +54,7 @@ use std::path::Path;
 
 use mereo_core::{Result, write_atomically};
 
-pub use subject::{ShownRows, Subject};
+pub use subject::{Drawn, ShownClasses, ShownRows, Subject};
 
 /// The page, as text.
 ///

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::view::View;
-use crate::{about, parts, rows, samples, scores, summary, text, training};
+use crate::{about, classes, parts, rows, samples, scores, sizes, summary, text, training};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("theme.js");
@@ -21,6 +21,8 @@ pub(crate) fn page(view: &View<'_>) -> Markup {
     let title = text::name(view.subject.title);
     let sections: Vec<Section> = [
         parts::section(view),
+        classes::section(view),
+        sizes::section(view),
         training::section(view),
         rows::section(view),
         samples::section(view),

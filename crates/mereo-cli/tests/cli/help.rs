@@ -2,11 +2,13 @@
 
 use crate::world::World;
 
-const VERBS: [&str; 10] = [
+const VERBS: [&str; 12] = [
     "demo",
     "toy",
     "fit",
     "score",
+    "classify",
+    "explain",
     "encode",
     "reconstruct",
     "sample",
