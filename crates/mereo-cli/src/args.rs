@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
-use mereo_core::{Context, Result};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use mereo_core::{Context, Likelihood, Result};
 use mereo_data::{Kind, ReadOptions};
 
 use crate::{
-    completions, compress, decompress, demo, encode, fit, reconstruct, report, sample, score, show,
-    toy,
+    classify, completions, compress, decompress, demo, encode, explain, fit, reconstruct, report,
+    sample, score, show, toy,
 };
 
 const ABOUT: &str = "\
@@ -56,8 +56,10 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     Demo(demo::DemoArgs),
     Toy(toy::ToyArgs),
-    Fit(fit::FitArgs),
+    Fit(Box<fit::FitArgs>),
     Score(score::ScoreArgs),
+    Classify(classify::ClassifyArgs),
+    Explain(explain::ExplainArgs),
     Encode(encode::EncodeArgs),
     Reconstruct(reconstruct::ReconstructArgs),
     Sample(sample::SampleArgs),
@@ -87,7 +89,7 @@ pub(crate) struct Reading {
 
     /// The column that holds each row's class: it is not learned from
     #[arg(long, value_name = "COLUMN")]
-    label: Option<String>,
+    pub(crate) label: Option<String>,
 
     /// The column that says how often each row counts
     #[arg(long, value_name = "COLUMN")]
@@ -156,6 +158,45 @@ pub(crate) struct ModelAndData {
 
     #[command(flatten)]
     pub(crate) threads: Threads,
+}
+
+/// How densities are worked out.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Rule {
+    /// How densities are worked out [default: what the model offers at once]
+    #[arg(long, value_name = "HOW")]
+    likelihood: Option<LikelihoodChoice>,
+
+    /// Draws for each row, where densities are estimated
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    samples: usize,
+
+    /// The seed of the draws
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LikelihoodChoice {
+    /// A lower bound, quickly
+    Bound,
+    /// The density itself: every joint state of the parts, for small models
+    Exact,
+    /// An estimate from states that the row suggests, with its standard error
+    Importance,
+    /// An estimate from states drawn blindly, as the papers do it
+    Prior,
+}
+
+impl Rule {
+    pub(crate) fn likelihood(self) -> Option<Likelihood> {
+        Some(match self.likelihood? {
+            LikelihoodChoice::Bound => Likelihood::Bound,
+            LikelihoodChoice::Exact => Likelihood::Exact,
+            LikelihoodChoice::Importance => Likelihood::Importance(self.samples),
+            LikelihoodChoice::Prior => Likelihood::Prior(self.samples),
+        })
+    }
 }
 
 /// How many threads work.

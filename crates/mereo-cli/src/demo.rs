@@ -82,7 +82,7 @@ pub(crate) fn run(args: &DemoArgs, voice: Voice) -> Result<ExitCode> {
         truth.parts.len(),
         truth.parts.join(", ")
     ))?;
-    let wanted = Wanted::Mcvq(McvqParams::new(parts, states));
+    let wanted = Wanted::Mcvq(McvqParams::new(parts, states), None);
     let plan = Plan { restarts: restarts::MCVQ, ..Plan::default() };
     let task = Task { wanted: &wanted, steps: &[], plan: &plan, context: &context };
     let (fitted, training) = {

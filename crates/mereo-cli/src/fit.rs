@@ -1,15 +1,17 @@
 //! `mereo fit`: learns a model from data.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand, ValueEnum};
-use mereo_core::{Checkpoints, Error, Plan, Result, Status, Training};
+use mereo_core::{Checkpoints, Error, Plan, Result, SizeTried, Status, Training};
 use mereo_data::steps::StepKind;
 use mereo_linear::{FaParams, Loss, NmfParams, PcaParams, PpcaParams, Rotation};
 use mereo_mixture::GmmParams;
-use mereo_parts::{Engine, Gate, McfaParams, McvqParams};
+use mereo_parts::mcvq::SizeRule;
+use mereo_parts::{Classes, Engine, Gate, McfaParams, McvqParams};
 use mereo_quantize::cvq::Inference;
 use mereo_quantize::{Association, CvqParams, GvqParams, VqParams};
 use serde_json::json;
@@ -18,7 +20,7 @@ use crate::args::{Reading, Threads};
 use crate::data::{self, with_data};
 use crate::fitted::Fitted;
 use crate::output::{self, Voice};
-use crate::wanted::{Task, Wanted, restarts};
+use crate::wanted::{SizeSearch, Task, Wanted, restarts};
 use crate::{interrupt, progress};
 
 /// Learn a model from data
@@ -65,17 +67,24 @@ enum Model {
 Examples:
   mereo fit mcvq toy:faces --parts 5 --states 8 -o faces.safetensors
   mereo fit mcvq u.data --parts 6 --states 5 --prepare remove-row-means -o m.safetensors
+  mereo fit mcvq toy:faces --parts 5 --states 8 --classes labels -o faces.safetensors
+  mereo fit mcvq iris.csv --parts 2 --states 4 --labels species -o iris.safetensors
+  mereo fit mcvq toy:shapes --parts auto --states auto -o shapes.safetensors
   mereo fit mcvq huge.parquet --parts 8 --states 8 --checkpoint c --resume -o m.safetensors
   mereo fit mcvq faces.npy --parts 6 --states 10 --gate factorised --warm 40 -o m.safetensors
   mereo fit mcvq faces.npy --parts 6 --states 10 --engine gibbs --passes 120 -o m.safetensors")]
 struct McvqArgs {
-    /// Number of parts
-    #[arg(long, value_name = "K")]
-    parts: usize,
+    /// Number of parts, or `auto` to find it
+    #[arg(long, value_name = "K|auto")]
+    parts: Size,
 
-    /// Number of states of each part
-    #[arg(long, value_name = "J")]
-    states: usize,
+    /// Number of states of each part, or `auto` to find it
+    #[arg(long, value_name = "J|auto")]
+    states: Size,
+
+    /// What the best size is best in, where it is to be found
+    #[arg(long, value_name = "WHAT", default_value = "description-length")]
+    choose_by: RuleChoice,
 
     #[arg(long, value_name = "R", help = restarts_help(restarts::MCVQ))]
     restarts: Option<usize>,
@@ -101,8 +110,58 @@ struct McvqArgs {
         McvqParams::new(1, 1).scouts))]
     scouts: Option<usize>,
 
+    /// Classes that states depend on: how many to find, or `labels` for one for each label that the
+    /// data brings along
+    #[arg(long, value_name = "N|labels", value_parser = classes, conflicts_with = "labels")]
+    classes: Option<Classes>,
+
+    /// One class for each label in this column; rows without a label are shared among them
+    #[arg(long, value_name = "COLUMN", conflicts_with = "label")]
+    labels: Option<String>,
+
+    #[arg(long, value_name = "A", allow_negative_numbers = true, help = format!(
+        "Rows that each class, and each state in each class, is taken to have been seen in beside \
+         those there are [default: {}]", McvqParams::new(1, 1).class_pseudo_count))]
+    class_pseudo_count: Option<f64>,
+
     #[command(flatten)]
     common: Common,
+}
+
+/// A number, or `auto`.
+#[derive(Debug, Clone, Copy)]
+struct Size(Option<usize>);
+
+impl std::str::FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "auto" => Ok(Self(None)),
+            number => number
+                .parse()
+                .map(|n| Self(Some(n)))
+                .map_err(|_| "expected a number or auto".into()),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RuleChoice {
+    /// The fewest bits for model, codes and residual
+    DescriptionLength,
+    /// Predicting a tenth of the cells, which are hidden
+    HeldOut,
+}
+
+fn classes(text: &str) -> std::result::Result<Classes, String> {
+    match text {
+        "labels" => Ok(Classes::Labels),
+        number => number
+            .parse()
+            .map(Classes::Learned)
+            .map_err(|_| "expected how many classes to find, or `labels`".to_owned()),
+    }
 }
 
 /// Parts with factors: multiple cause factor analysis
@@ -453,7 +512,7 @@ fn restarts_help(default: usize) -> String {
 }
 
 /// What all models are asked.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 struct Common {
     /// The rows to learn from: a file, a folder, or toy:WORLD
     #[arg(value_name = "DATA")]
@@ -532,7 +591,13 @@ impl Common {
 pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
     match &args.model {
         Model::Mcvq(args) => {
-            let mut params = McvqParams::new(args.parts, args.states);
+            let given = [args.parts.0, args.states.0];
+            let mut params = McvqParams::new(given[0].unwrap_or(1), given[1].unwrap_or(1));
+            let rule = match args.choose_by {
+                RuleChoice::DescriptionLength => SizeRule::DescriptionLength,
+                RuleChoice::HeldOut => SizeRule::HeldOut,
+            };
+            let search = given.contains(&None).then_some(SizeSearch { given, rule });
             params.gate = args.gate.gate(params.gate)?;
             params.entropic = args.gate.entropic.unwrap_or(params.entropic);
             params.engine = match args.engine {
@@ -552,8 +617,16 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
             };
             params.variance_floor = args.variance_floor.unwrap_or(params.variance_floor);
             params.scouts = args.scouts.unwrap_or(params.scouts);
+            params.class_pseudo_count =
+                args.class_pseudo_count.unwrap_or(params.class_pseudo_count);
+            params.classes = args.classes.unwrap_or(params.classes);
+            let mut common = args.common.clone();
+            if let Some(column) = &args.labels {
+                params.classes = Classes::Labels;
+                common.reading.label = Some(column.clone());
+            }
             let restarts = args.restarts.unwrap_or(restarts::MCVQ);
-            fit(&Wanted::Mcvq(params), restarts, &args.common, voice)
+            fit(&Wanted::Mcvq(params, search), restarts, &common, voice)
         }
         Model::Mcfa(args) => {
             let mut params = McfaParams::new(args.parts, args.factors);
@@ -664,6 +737,8 @@ fn in_json(fitted: &Fitted, training: &Training, seconds: f64) -> serde_json::Va
         "converged": training.status == Status::Converged,
         "status": training.status,
         "restarts": training.restarts.len(),
+        "params": fitted.manifest.params,
+        "sizes": fitted.manifest.sizes,
         "best_restart": training.best,
         "seconds": seconds,
         "seed": training.seed,
@@ -677,9 +752,10 @@ pub(crate) fn in_words(fitted: &Fitted, training: &Training, seconds: f64) -> St
         Status::Interrupted => "interrupted",
     };
     format!(
-        "{}: {} rows of {} columns learned in {seconds:.1} s\n\
+        "{}{}: {} rows of {} columns learned in {seconds:.1} s\n\
          bound {:.4} nats a row after {} passes ({ended}), the best of {} starts\n\
          {}\n",
+        sizes_in_words(&fitted.manifest.sizes),
         fitted.model.kind(),
         training.rows,
         fitted.model.columns(),
@@ -688,4 +764,27 @@ pub(crate) fn in_words(fitted: &Fitted, training: &Training, seconds: f64) -> St
         training.restarts.len(),
         fitted.path.display()
     )
+}
+
+/// The sizes that were tried, in the order in which they were.
+pub(crate) fn sizes_in_words(sizes: &[SizeTried]) -> String {
+    if sizes.is_empty() {
+        return String::new();
+    }
+    let mut text = "parts  states  bits in all (of the model)  held-out cell\n".to_owned();
+    for tried in sizes {
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "{:>5}  {:>6}  {:>11.0} {:>14}  {:>8.4} nats{}",
+            tried.parts,
+            tried.states,
+            tried.description_length,
+            format!("({:.0})", tried.model_bits),
+            tried.held_out,
+            if tried.chosen { "  chosen" } else { "" }
+        );
+    }
+    text.push('\n');
+    text
 }

@@ -87,6 +87,13 @@ impl Fitted {
         rows.with_about(About { names, picture, ..About::default() })
     }
 
+    /// Names of the classes: those of the labels, or their numbers.
+    pub(crate) fn class_names(&self) -> Vec<String> {
+        let classes = self.model.classes().map_or(0, |classes| classes.prior.len());
+        let named = self.manifest.classes.clone().filter(|names| names.len() == classes);
+        named.unwrap_or_else(|| (0..classes).map(|n| n.to_string()).collect())
+    }
+
     /// The error for what this kind of model cannot do.
     pub(crate) fn incapable(&self, verb: &str) -> Error {
         Error::Incapable { model: self.model.kind().to_owned(), verb: verb.to_owned() }

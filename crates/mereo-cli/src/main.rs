@@ -4,14 +4,18 @@
 
 mod align;
 mod args;
+mod class_page;
+mod classify;
 mod completions;
 mod compress;
 mod data;
 mod decompress;
 mod demo;
 mod encode;
+mod explain;
 mod fit;
 mod fitted;
+mod hybrid;
 mod interrupt;
 mod output;
 mod page;
@@ -42,6 +46,8 @@ fn main() -> ExitCode {
         Verb::Demo(args) => demo::run(&args, voice),
         Verb::Toy(args) => toy::run(&args, voice),
         Verb::Fit(args) => fit::run(&args, voice),
+        Verb::Classify(args) => classify::run(&args, voice),
+        Verb::Explain(args) => explain::run(&args, voice),
         Verb::Score(args) => score::run(&args, voice),
         Verb::Encode(args) => encode::run(&args, voice),
         Verb::Reconstruct(args) => reconstruct::run(&args, voice),

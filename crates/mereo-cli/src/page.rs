@@ -11,6 +11,7 @@ use mereo_core::{
 use mereo_quantize::Gvq;
 use mereo_report::{Combination, FeaturesView, ShownRows, Subject};
 
+use crate::class_page::Classes;
 use crate::encode::codes;
 use crate::fitted::{Fitted, for_each_batch};
 use crate::reconstruct::reconstruct;
@@ -51,6 +52,8 @@ pub(crate) fn write<T: Real>(
         in_data_units(fitted, component, mean)?;
     }
     let features = Features::of(fitted, data, seen.as_ref(), context)?;
+    let classes = Classes::of(fitted, data, names.model, context)?;
+    let drawn = classes.as_ref().map(Classes::drawn).unwrap_or_default();
     let subject = Subject {
         features: features.as_ref().map(Features::view),
         components: components.zip(shown.as_ref()).map(|(view, (component, mean))| {
@@ -61,6 +64,7 @@ pub(crate) fn write<T: Real>(
         column_deviation: seen.as_ref().map(|seen| &*seen.deviation),
         rows: seen.as_ref().map(Seen::rows),
         samples: samples.as_ref(),
+        classes: classes.as_ref().map(|classes| classes.shown(&drawn)),
         scores: seen.as_ref().and_then(|seen| seen.scores.as_ref()),
         model_file: Some(names.model),
         data_file: names.data,
@@ -103,7 +107,7 @@ impl Seen {
         let moments = ColumnMoments::of(raw, context)?;
         let deviation = (0..raw.columns()).map(|d| moments.variance(d).sqrt()).collect();
         let scores = match fitted.model.scorer::<T>() {
-            Some(_) => Some(score(fitted, raw, context)?),
+            Some(_) => Some(score(fitted, raw, None, context)?),
             None => None,
         };
         let shown = raw.rows().min(ROWS);
@@ -268,7 +272,7 @@ fn labels<T: Real>(raw: &dyn Source<T>, numbers: &[usize]) -> Option<Labels> {
 }
 
 /// Some rows of a source, by rising number, in memory.
-fn pick<T: Real>(raw: &dyn Source<T>, numbers: &[usize]) -> Result<Table<T>> {
+pub(crate) fn pick<T: Real>(raw: &dyn Source<T>, numbers: &[usize]) -> Result<Table<T>> {
     let columns = raw.columns();
     let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     let mut wanted = numbers.iter().copied().peekable();
@@ -296,7 +300,7 @@ fn pick<T: Real>(raw: &dyn Source<T>, numbers: &[usize]) -> Result<Table<T>> {
 }
 
 /// Rows in full and in double precision, `NaN` where a cell is missing.
-fn in_full<T: Real>(rows: &Table<T>) -> Result<Dense<f64>> {
+pub(crate) fn in_full<T: Real>(rows: &Table<T>) -> Result<Dense<f64>> {
     let mut values = Vec::with_capacity(rows.rows() * rows.columns());
     let mut row_values = vec![T::MISSING; rows.columns()];
     for_each_batch(rows, |batch| {

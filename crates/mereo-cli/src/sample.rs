@@ -8,6 +8,7 @@ use mereo_core::{AnyTable, Context, Dense, Result, Table};
 
 use crate::data::check_fits;
 use crate::fitted::Fitted;
+use crate::hybrid;
 use crate::output::{self, Format, Voice};
 
 /// Draw new rows from a model
@@ -15,12 +16,19 @@ use crate::output::{self, Format, Voice};
 /// Each row chooses a state for every part and takes its columns from there, in the data's units.
 /// Row i depends on the seed and i alone, so that more rows start with the same ones. --no-noise
 /// leaves out the noise of each column: such rows are nicer to look at, but less varied than data.
+///
+/// A model with classes draws a class first. --class chooses: NAME for all parts, NAME:PARTS for the
+/// parts with these numbers alone (as `mereo show` counts them), and =WEIGHT for a mix of several.
+/// In each part the classes that name it are used, else those that name no part, else all as common
+/// as they are.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   mereo sample model.safetensors -n 100 -o new.csv
   mereo sample model.safetensors -n 16 --no-noise -o faces.png
-  mereo sample model.safetensors -n 1000 --seed 7 -o new.npy")]
+  mereo sample model.safetensors -n 1000 --seed 7 -o new.npy
+  mereo sample faces.safetensors -n 16 --class scream --class sunglasses:2 -o hybrids.png
+  mereo sample faces.safetensors -n 16 --class smile=0.7 --class anger=0.3 -o mixed.png")]
 pub(crate) struct SampleArgs {
     /// The model file
     #[arg(value_name = "MODEL")]
@@ -34,6 +42,10 @@ pub(crate) struct SampleArgs {
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
 
+    /// Draw from a class, or a hybrid of several: NAME[:PARTS][=WEIGHT]; may be given again
+    #[arg(long, value_name = "CLASS")]
+    class: Vec<String>,
+
     /// Leave out the noise of each column
     #[arg(long)]
     no_noise: bool,
@@ -46,7 +58,10 @@ pub(crate) struct SampleArgs {
 pub(crate) fn run(args: &SampleArgs, voice: Voice) -> Result<ExitCode> {
     Format::of(&args.output, true)?;
     output::check_output(&args.output, &[&args.model])?;
-    let fitted = Fitted::open(&args.model)?;
+    let mut fitted = Fitted::open(&args.model)?;
+    if !args.class.is_empty() {
+        fitted.model = fitted.model.hybrid(&hybrid::blend(&fitted, &args.class)?)?;
+    }
     let drawn = draw(&fitted, args.rows, !args.no_noise, &Context::new(args.seed))?;
     let rows = AnyTable::from(fitted.dress(Table::from(drawn), None)?);
     output::write_rows(&args.output, &rows)?;

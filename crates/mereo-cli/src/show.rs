@@ -11,6 +11,7 @@ use mereo_core::{
 };
 use serde_json::{Value, json};
 
+use crate::fit::sizes_in_words;
 use crate::fitted::Fitted;
 use crate::output;
 
@@ -21,6 +22,11 @@ const MOST_PARTS: usize = 40;
 const MOST_STATES: usize = 12;
 /// The largest picture that is drawn in letters.
 const MOST_SIDE: usize = 64;
+/// Columns named for each state, raised and lowered; and columns that no part explains.
+const CONSPICUOUS: usize = 4;
+const DOUBTFUL: usize = 12;
+/// A column that a state moves by less than this share of what moves most is not worth a word.
+const NOTABLE: f64 = 0.1;
 /// A gate below this leaves a column undecided.
 const DECIDED: f64 = 0.5;
 
@@ -59,6 +65,12 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
             "manifest": fitted.manifest,
             "tensors": shapes,
             "components": fitted.model.components().map(|view| components_in_json(&view, names)),
+            "doubtful_columns": fitted.model.parts().map_or_else(Vec::new, |view| doubtful(&view)),
+            "classes": fitted.model.classes().map(|classes| json!({
+                "names": fitted.class_names(),
+                "prior": classes.prior,
+                "state_prior": classes.state_prior,
+            })),
             "parts": parts.iter().map(|part| part.in_json(names)).collect::<Vec<_>>(),
         }))?;
     } else {
@@ -76,6 +88,8 @@ struct Part {
     state_prior: Vec<f64>,
     /// If it does not choose among states, how many factors it moves along.
     factors: Option<usize>,
+    /// For each state the columns that it raises most, and those that it lowers most.
+    states: Vec<[Vec<usize>; 2]>,
 }
 
 fn of_view(view: &PartsView<'_>) -> Vec<Part> {
@@ -96,9 +110,23 @@ fn of_view(view: &PartsView<'_>) -> Vec<Part> {
                 strongest: told.into_iter().map(|(d, _)| (d, gate(d))).collect(),
                 state_prior: prior.to_vec(),
                 factors: (view.looks == Looks::Factors).then_some(view.states / 2),
+                states: (0..view.states).map(|state| conspicuous(view, part, state)).collect(),
             }
         })
         .collect()
+}
+
+/// The columns that a state raises and lowers most, compared with the part's other states.
+fn conspicuous(view: &PartsView<'_>, part: usize, state: usize) -> [Vec<usize>; 2] {
+    let moved = view.conspicuousness(part, state);
+    let most = moved.iter().fold(0.0f64, |most, m| most.max(m.abs()));
+    [1.0, -1.0].map(|sign| {
+        let mut order: Vec<usize> =
+            (0..moved.len()).filter(|&d| sign * moved[d] > NOTABLE * most).collect();
+        order.sort_by(|&a, &b| (sign * moved[b]).total_cmp(&(sign * moved[a])).then(a.cmp(&b)));
+        order.truncate(CONSPICUOUS);
+        order
+    })
 }
 
 /// The standard deviation of a column's mean over the states of a part, or along its factors.
@@ -125,11 +153,23 @@ impl Part {
         if let Some(factors) = self.factors {
             return json!({"columns": self.columns, "strongest": strongest, "factors": factors});
         }
+        let named = |columns: &[usize]| -> Vec<String> {
+            columns.iter().map(|&d| column_name(names, d)).collect()
+        };
+        let states: Vec<Value> = self
+            .states
+            .iter()
+            .zip(&self.state_prior)
+            .map(|([up, down], prior)| {
+                json!({"prior": prior, "raises": named(up), "lowers": named(down)})
+            })
+            .collect();
         json!({
             "columns": self.columns,
             "strongest": strongest,
             "state_prior": self.state_prior,
             "states_in_use": self.states_in_use(),
+            "states": states,
         })
     }
 
@@ -194,6 +234,14 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
             training.seed
         )?;
     }
+    text.push_str(&sizes_in_words(&manifest.sizes));
+    if let Some(classes) = fitted.model.classes() {
+        let named = fitted.class_names();
+        let each = named.iter().zip(classes.prior).take(MOST_STATES);
+        let each: Vec<String> = each.map(|(name, p)| format!("{name} {p:.3}")).collect();
+        let rest = if named.len() > MOST_STATES { " ..." } else { "" };
+        writeln!(text, "{} classes: {}{rest}", named.len(), each.join(", "))?;
+    }
     if let Some(steps) = &fitted.steps {
         writeln!(text, "prepared by {}", steps.names().collect::<Vec<_>>().join(", "))?;
     }
@@ -213,6 +261,19 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
     }
     if parts.len() > MOST_PARTS {
         writeln!(text, "\n... and {} more parts (--json has all)", parts.len() - MOST_PARTS)?;
+    }
+    if let Some(view) = fitted.model.parts().filter(|view| view.parts > 1) {
+        let doubtful = doubtful(&view);
+        if manifest.picture.is_none() && !doubtful.is_empty() {
+            let names = manifest.columns.as_deref();
+            let named = doubtful.iter().take(DOUBTFUL).map(|&d| {
+                let entropy = mereo_core::math::entropy_bits(view.gate_of(d));
+                format!("{} ({entropy:.2} bits)", column_name(names, d))
+            });
+            let named = named.collect::<Vec<_>>().join(", ");
+            let rest = if doubtful.len() > DOUBTFUL { " ..." } else { "" };
+            writeln!(text, "\n{} columns that no part has most of: {named}{rest}", doubtful.len())?;
+        }
     }
     if let (Some(picture), Some(view)) = (manifest.picture, fitted.model.parts()) {
         write_map(text, picture, &view)?;
@@ -320,7 +381,34 @@ fn write_part(
         part.state_prior.iter().take(MOST_STATES).map(|p| format!("{p:.3}")).collect();
     let rest = if part.state_prior.len() > MOST_STATES { " ..." } else { "" };
     let in_use = part.states_in_use();
-    writeln!(text, "  states: {}{rest} (as varied as {in_use:.1} equal ones)", shown.join(" "))
+    writeln!(text, "  states: {}{rest} (as varied as {in_use:.1} equal ones)", shown.join(" "))?;
+    if fitted.manifest.picture.is_some() {
+        return Ok(());
+    }
+    for (state, [up, down]) in part.states.iter().enumerate().take(MOST_STATES) {
+        let named = |columns: &[usize]| {
+            columns.iter().map(|&d| column_name(names, d)).collect::<Vec<_>>().join(", ")
+        };
+        match (up.is_empty(), down.is_empty()) {
+            (true, true) => {}
+            (false, true) => writeln!(text, "    state {state} raises {}", named(up))?,
+            (true, false) => writeln!(text, "    state {state} lowers {}", named(down))?,
+            (false, false) => {
+                writeln!(text, "    state {state} raises {}; lowers {}", named(up), named(down))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Columns of which no part has most, the least certain first.
+fn doubtful(view: &PartsView<'_>) -> Vec<usize> {
+    let gates = |d: usize| view.gate_of(d);
+    let mut found: Vec<usize> =
+        (0..view.columns).filter(|&d| gates(d).iter().all(|&g| g <= DECIDED)).collect();
+    let entropy = |d: usize| mereo_core::math::entropy_bits(gates(d));
+    found.sort_by(|&a, &b| entropy(b).total_cmp(&entropy(a)).then(a.cmp(&b)));
+    found
 }
 
 /// A pixel's place, `(row,column)`, from the top left.

@@ -1,13 +1,16 @@
 //! Which model is wanted, of what size: what `fit` and `demo` hand to the library.
 
 use mereo::AnyModel;
-use mereo_core::{Context, Error, Manifest, Observer, Plan, Real, Result, Source, Training};
+use mereo_core::{
+    Context, Error, Manifest, Observer, Plan, Real, Result, SizeTried, Source, Training,
+};
 use mereo_data::steps::{StepKind, Steps};
 use mereo_linear::{
     Fa, FaParams, Nmf, NmfParams, Pca, PcaParams, Ppca, PpcaParams, factor, nmf, pca,
 };
 use mereo_mixture::{Gmm, GmmParams, gaussian};
-use mereo_parts::{Mcfa, McfaParams, Mcvq, McvqParams, mcfa, mcvq};
+use mereo_parts::mcvq::SizeRule;
+use mereo_parts::{Classes, Mcfa, McfaParams, Mcvq, McvqParams, mcfa, mcvq};
 use mereo_quantize::{Cvq, CvqParams, Gvq, GvqParams, Vq, VqParams, cvq, gvq, vq};
 
 use crate::data::{Held, memory, own_names};
@@ -30,9 +33,19 @@ pub(crate) mod restarts {
 /// the state at hand, the best so far, and the sums of a few lanes.
 const COPIES: usize = 12;
 
+/// A size that is to be found: what is given of it, and what the best is best in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SizeSearch {
+    /// Parts and states.
+    pub(crate) given: [Option<usize>; 2],
+    pub(crate) rule: SizeRule,
+}
+
 /// A model to be learned, with all that the user chose for it.
+#[derive(Clone)]
 pub(crate) enum Wanted {
-    Mcvq(McvqParams),
+    /// With what is to be found out about its size first.
+    Mcvq(McvqParams, Option<SizeSearch>),
     Mcfa(McfaParams),
     Vq(VqParams),
     Gmm(GmmParams),
@@ -47,7 +60,7 @@ pub(crate) enum Wanted {
 impl Wanted {
     fn kind(&self) -> &'static str {
         match self {
-            Self::Mcvq(_) => Mcvq::KIND,
+            Self::Mcvq(..) => Mcvq::KIND,
             Self::Mcfa(_) => Mcfa::KIND,
             Self::Vq(_) => Vq::KIND,
             Self::Gmm(_) => Gmm::KIND,
@@ -62,7 +75,7 @@ impl Wanted {
 
     fn params(&self) -> Result<serde_json::Value> {
         match self {
-            Self::Mcvq(params) => serde_json::to_value(params),
+            Self::Mcvq(params, _) => serde_json::to_value(params),
             Self::Mcfa(params) => serde_json::to_value(params),
             Self::Vq(params) => serde_json::to_value(params),
             Self::Gmm(params) => serde_json::to_value(params),
@@ -79,7 +92,7 @@ impl Wanted {
     /// Complains about sizes that cannot be learned, before any data is read.
     pub(crate) fn check(&self) -> Result<()> {
         match self {
-            Self::Mcvq(params) => params.check(),
+            Self::Mcvq(params, _) => params.check(),
             Self::Mcfa(params) => params.check(),
             Self::Vq(params) => params.check(),
             Self::Gmm(params) => params.check(),
@@ -95,7 +108,7 @@ impl Wanted {
     /// Complains about a model that the machine could not hold while it is learned.
     fn check_memory(&self, columns: usize) -> Result<()> {
         let (option, states) = match self {
-            Self::Mcvq(params) => ("states", params.parts.saturating_mul(params.states)),
+            Self::Mcvq(params, _) => ("states", params.parts.saturating_mul(params.states)),
             // Pairs of factors are summed column by column if cells are missing.
             Self::Mcfa(params) => {
                 ("factors", params.parts.saturating_mul(params.factors * (params.factors + 3) / 2))
@@ -123,6 +136,22 @@ impl Wanted {
         Err(Error::option(option, problem))
     }
 
+    /// The same with its size found, and the sizes tried on the way.
+    fn sized<T: Real>(
+        &self,
+        source: &dyn Source<T>,
+        plan: &Plan,
+        context: &Context,
+        observer: &mut dyn Observer,
+    ) -> Result<(Self, Vec<SizeTried>)> {
+        let Self::Mcvq(params, Some(SizeSearch { given, rule })) = self else {
+            return Ok((self.clone(), Vec::new()));
+        };
+        let (params, tried) =
+            mcvq::choose_size(params, *given, *rule, source, plan, context, observer)?;
+        Ok((Self::Mcvq(params, None), tried))
+    }
+
     fn fit<T: Real>(
         &self,
         source: &dyn Source<T>,
@@ -131,7 +160,7 @@ impl Wanted {
         observer: &mut dyn Observer,
     ) -> Result<(AnyModel, Training)> {
         Ok(match self {
-            Self::Mcvq(params) => {
+            Self::Mcvq(params, _) => {
                 let (model, training) = mcvq::fit(params, source, plan, context, observer)?;
                 (AnyModel::Mcvq(model), training)
             }
@@ -193,12 +222,14 @@ impl Task<'_> {
         path: &std::path::Path,
     ) -> Result<(Fitted, Training)> {
         let mut manifest = Manifest::new(self.wanted.kind());
-        manifest.params = self.wanted.params()?;
         let raw = held.source();
         self.wanted.check_memory(raw.columns())?;
         manifest.fingerprint = Some(format!("{:016x}", raw.fingerprint()?));
         manifest.columns = own_names(raw.about().names.as_deref()).map(<[String]>::to_vec);
         manifest.picture = raw.about().picture;
+        if matches!(self.wanted, Wanted::Mcvq(params, _) if params.classes == Classes::Labels) {
+            manifest.classes = raw.about().labels.as_ref().map(|labels| labels.names.clone());
+        }
         manifest.absent = raw.absent();
         let steps = match self.steps {
             [] => None,
@@ -213,7 +244,10 @@ impl Task<'_> {
             (Held::Table(table), Some(steps)) => Box::new(steps.apply(table)?),
             (Held::Stream(source), Some(steps)) => Box::new(steps.source(source)?),
         };
-        let (model, training) = self.wanted.fit(&*ready, self.plan, self.context, observer)?;
+        let (wanted, sizes) = self.wanted.sized(&*ready, self.plan, self.context, observer)?;
+        manifest.params = wanted.params()?;
+        manifest.sizes = sizes;
+        let (model, training) = wanted.fit(&*ready, self.plan, self.context, observer)?;
         drop(ready);
         manifest.training = Some(training.clone());
         Ok((Fitted { path: path.to_path_buf(), model, manifest, steps }, training))

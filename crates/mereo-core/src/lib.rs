@@ -25,9 +25,10 @@ pub use learn::{
     Statistics, Status, Training, gather, learn, map_rows,
 };
 pub use model::{
-    Components, ComponentsView, Encode, Explain, Looks, Manifest, ModelFile, Parts, PartsView,
-    Reconstruct, Sample, Score, ScoreKind, Scores, Tensor, encode, reconstruct, responsible_parts,
-    sample, score,
+    ClassView, Classify, Components, ComponentsView, Encode, Estimate, Explain, Likelihood, Looks,
+    Manifest, ModelFile, Parts, PartsView, Reconstruct, RowLikelihood, Sample, Score, ScoreKind,
+    Scores, SizeTried, Tensor, classify, encode, estimate, reconstruct, responsible_parts, sample,
+    score,
 };
 pub use parallel::in_parallel;
 pub use real::Real;

@@ -1,11 +1,14 @@
 //! Models of data as parts with states. A parts model is gate x appearance x prior: the
 //! [`gate`] says which part explains each column and is written once; the appearance is how a
-//! part looks: a quantiser with a Gaussian a state ([`mcvq`]), or a factor analyser ([`mcfa`]).
+//! part looks: a quantiser with a Gaussian a state ([`mcvq`]), or a factor analyser ([`mcfa`]);
+//! the prior over states is independent or conditioned on a class ([`Classes`]).
 
+mod classes;
 mod entropic;
 #[cfg(test)]
 mod fixtures;
 pub mod gate;
+mod likelihood;
 pub mod mcfa;
 pub mod mcvq;
 mod memory;
@@ -13,6 +16,7 @@ mod per_row;
 mod seed;
 mod starts;
 
+pub use classes::Classes;
 pub use gate::Gate;
 pub use mcfa::{Mcfa, McfaParams};
 pub use mcvq::{Beginning, Engine, Mcvq, McvqParams};

@@ -149,8 +149,8 @@ fn scores(random: &mut ChaCha8Rng, rows: usize, level: f64) -> Scores {
             level + 3.0 * bell - 2.0 * random.random::<f64>().powi(3) * 4.0 - tail
         })
         .collect();
-    let mean = rows.iter().sum::<f64>() / rows.len() as f64;
-    Scores { kind: ScoreKind::Bound, mean, rows }
+    let ones = vec![1.0; rows.len()];
+    Scores::new(ScoreKind::Bound, rows, &ones)
 }
 
 /// Faces, drawn with a few formulas: eyes, nose, mouth, and all around them.
@@ -471,11 +471,8 @@ fn odd(folder: &Path) -> Result<[PathBuf; 2]> {
     let mut history = training(0, 50, f64::NEG_INFINITY);
     history.restarts[3].bounds = vec![f64::NAN, 1e300, -1e300, 5.0];
     history.status = Status::Interrupted;
-    let scores = Scores {
-        kind: ScoreKind::Estimate,
-        mean: f64::NAN,
-        rows: vec![f64::NAN, f64::NEG_INFINITY, -1e200, 3.0, 3.0, 4.0, 4.5],
-    };
+    let scored = vec![f64::NAN, f64::NEG_INFINITY, -1e200, 3.0, 3.0, 4.0, 4.5];
+    let scores = Scores::new(ScoreKind::Estimate, scored, &[1.0; 7]);
     let manifest = Manifest {
         columns: Some(names.collect()),
         params: serde_json::json!({"</style><script>alert(2)</script>": ["\"", {"deep": "x".repeat(4000)}]}),

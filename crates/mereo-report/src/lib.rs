@@ -29,6 +29,7 @@
 
 mod about;
 mod chart;
+mod classes;
 mod components;
 mod features;
 mod gates;
@@ -41,6 +42,7 @@ mod pictures;
 mod rows;
 mod samples;
 mod scores;
+mod sizes;
 mod subject;
 mod summary;
 mod text;
@@ -54,7 +56,7 @@ use std::path::Path;
 
 use mereo_core::{Result, write_atomically};
 
-pub use subject::{Combination, FeaturesView, ShownRows, Subject};
+pub use subject::{Combination, Drawn, FeaturesView, ShownClasses, ShownRows, Subject};
 
 /// The page, as text.
 ///

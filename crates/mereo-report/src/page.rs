@@ -3,7 +3,10 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::view::View;
-use crate::{about, components, features, parts, rows, samples, scores, summary, text, training};
+use crate::{
+    about, classes, components, features, parts, rows, samples, scores, sizes, summary, text,
+    training,
+};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("theme.js");
@@ -23,6 +26,8 @@ pub(crate) fn page(view: &View<'_>) -> Markup {
         parts::section(view),
         components::section(view),
         features::section(view),
+        classes::section(view),
+        sizes::section(view),
         training::section(view),
         rows::section(view),
         samples::section(view),

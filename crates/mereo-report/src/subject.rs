@@ -34,6 +34,8 @@ pub struct Subject<'a> {
     pub rows: Option<ShownRows<'a>>,
     /// A few rows that the model drew.
     pub samples: Option<&'a Dense<f64>>,
+    /// The classes that states depend on, if they do.
+    pub classes: Option<ShownClasses<'a>>,
     /// The log densities of many rows.
     pub scores: Option<&'a Scores>,
     /// What the command lines on the page call the model file.
@@ -61,10 +63,55 @@ impl<'a> Subject<'a> {
             column_deviation: None,
             rows: None,
             samples: None,
+            classes: None,
             scores: None,
             model_file: None,
             data_file: None,
         }
+    }
+}
+
+/// Rows that were drawn from a class or a hybrid of several.
+#[derive(Debug, Clone, Copy)]
+pub struct Drawn<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// The rows.
+    pub rows: &'a Dense<f64>,
+    /// The command line that draws more; empty if there is none.
+    pub command: &'a str,
+}
+
+/// Classes that the states of parts depend on.
+///
+/// ```
+/// use mereo_report::ShownClasses;
+/// let names = ["day".to_owned(), "night".to_owned()];
+/// let classes = ShownClasses::new(&names, &[0.5, 0.5], &[1.0, 0.0, 0.2, 0.8]);
+/// assert!(classes.samples.is_empty());
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct ShownClasses<'a> {
+    /// Their names.
+    pub names: &'a [String],
+    /// How common each is, `[classes]`.
+    pub prior: &'a [f64],
+    /// How common each state is in each, `[classes, parts, states]`.
+    pub state_prior: &'a [f64],
+    /// Rows drawn from each.
+    pub samples: &'a [Drawn<'a>],
+    /// Rows drawn from hybrids of several.
+    pub hybrids: &'a [Drawn<'a>],
+    /// Names of the data's labels, and rows of each label in each class, `[labels, classes]`.
+    pub labels: &'a [String],
+    /// See `labels`.
+    pub counts: &'a [usize],
+}
+
+impl<'a> ShownClasses<'a> {
+    /// Classes of which nothing is known but their habits.
+    pub fn new(names: &'a [String], prior: &'a [f64], state_prior: &'a [f64]) -> Self {
+        Self { names, prior, state_prior, samples: &[], hybrids: &[], labels: &[], counts: &[] }
     }
 }
 

@@ -106,7 +106,7 @@ fn a_page_about_pictures_has_every_section() {
     cells[3] = f64::NAN;
     let original = Dense::new(2, 64, cells).unwrap();
     let made = Dense::new(2, 64, vec![0.4; 128]).unwrap();
-    let scores = Scores { kind: ScoreKind::Exact, mean: 1.0, rows: vec![0.5, 1.5, 1.0] };
+    let scores = Scores::new(ScoreKind::Exact, vec![0.5, 1.5, 1.0], &[1.0; 3]);
     let page = render(&Subject {
         parts: Some(model.view()),
         rows: Some(ShownRows {
@@ -242,8 +242,7 @@ fn numbers_that_are_none_are_shown_as_dashes() {
     history.best = 7;
     history.restarts[0].bounds = vec![f64::NAN, 1e308, -1e308, f64::INFINITY];
     history.restarts[1].bounds.clear();
-    let scores =
-        Scores { kind: ScoreKind::Bound, mean: f64::NAN, rows: vec![f64::NAN, 1.0, -1e308, 1e308] };
+    let scores = Scores::new(ScoreKind::Bound, vec![f64::NAN, 1.0, -1e308, 1e308], &[1.0; 4]);
     for picture in [None, Some(Picture { height: 3, width: 3, channels: 1 })] {
         let manifest =
             Manifest { picture, training: Some(history.clone()), ..Manifest::new("mcvq") };

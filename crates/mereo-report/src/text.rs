@@ -1,7 +1,7 @@
 //! Numbers, names and counts as people read them.
 
 /// Parts, states, rows and columns without names are counted from this number on the page.
-pub(crate) const FIRST: usize = 1;
+pub(crate) const FIRST: usize = 0;
 /// Longest name that is shown whole, in characters.
 const NAME_CHARACTERS: usize = 80;
 

@@ -6,7 +6,7 @@ use mereo_core::{ComponentsView, Dense, PartsView};
 
 use crate::gates::Gates;
 use crate::pictures::{Canvas, Scale};
-use crate::{ShownRows, Subject, text};
+use crate::{ShownClasses, ShownRows, Subject, text};
 
 /// Most values that the scale of the pictures is taken from.
 const SCALE_VALUES: usize = 400_000;
@@ -25,6 +25,8 @@ pub(crate) struct View<'a> {
     deviation: Option<&'a [f64]>,
     pub(crate) rows: Option<ShownRows<'a>>,
     pub(crate) samples: Option<&'a Dense<f64>>,
+    /// Classes, if there are several parts or states for them to differ in.
+    pub(crate) classes: Option<ShownClasses<'a>>,
 }
 
 impl<'a> View<'a> {
@@ -61,6 +63,13 @@ impl<'a> View<'a> {
             deviation: subject.column_deviation.filter(whole),
             rows,
             samples,
+            classes: subject.classes.filter(|classes| {
+                let n = classes.names.len();
+                let slots = parts.map_or(0, |p| p.parts * p.states);
+                n > 0
+                    && classes.prior.len() == n
+                    && n.checked_mul(slots) == Some(classes.state_prior.len())
+            }),
             parts,
             components,
         }

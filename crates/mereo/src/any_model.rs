@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use mereo_core::{
-    Components, ComponentsView, Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView,
-    Real, Reconstruct, Result, Sample, Score,
+    ClassView, Classify, Components, ComponentsView, Encode, Error, Estimate, Explain, Manifest,
+    ModelFile, Parts, PartsView, Real, Reconstruct, Result, Sample, Score,
 };
 use mereo_linear::{Fa, Nmf, Pca, Ppca};
 use mereo_mixture::Gmm;
@@ -116,6 +116,12 @@ impl AnyModel {
                 path,
                 format!("its manifest speaks of other columns than the {columns} of its tensors"),
             ));
+        }
+        let classes = model.classes().map_or(0, |classes| classes.prior.len());
+        if let Some(names) = manifest.classes.as_ref().filter(|names| names.len() != classes) {
+            let problem =
+                format!("its manifest names {} classes, its tensors have {classes}", names.len());
+            return Err(Error::model_file(path, problem));
         }
         Ok((model, manifest))
     }
@@ -261,6 +267,99 @@ impl AnyModel {
             Self::Fa(model) => Some(model),
             Self::Gvq(model) => Some(model),
             Self::Cvq(model) => Some(model),
+        }
+    }
+
+    /// Rows to log densities in a way of the user's choice.
+    ///
+    /// ```
+    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("vq"));
+    /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
+    /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
+    /// # file.insert("variance", Tensor::new(vec![1], vec![1.0]));
+    /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
+    /// // A codebook has but one way.
+    /// assert!(model.estimator::<f64>().is_none());
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn estimator<T: Real>(&self) -> Option<&dyn Estimate<T>> {
+        match self {
+            Self::Mcvq(model) => Some(model),
+            _ => None,
+        }
+    }
+
+    /// The classes that states depend on.
+    ///
+    /// ```
+    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("mcvq"));
+    /// # file.insert("gate", Tensor::new(vec![1, 1], vec![1.0]));
+    /// # file.insert("mean", Tensor::new(vec![1, 2, 1], vec![0.0, 4.0]));
+    /// # file.insert("variance", Tensor::new(vec![1, 2, 1], vec![1.0, 1.0]));
+    /// # file.insert("class_prior", Tensor::new(vec![2], vec![0.25, 0.75]));
+    /// # file.insert("state_prior", Tensor::new(vec![2, 1, 2], vec![1.0, 0.0, 0.2, 0.8]));
+    /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
+    /// assert_eq!(model.classes().map(|classes| classes.prior), Some(&[0.25, 0.75][..]));
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn classes(&self) -> Option<ClassView<'_>> {
+        match self {
+            Self::Mcvq(model) => model.class_view(),
+            _ => None,
+        }
+    }
+
+    /// Rows to classes, if the model has any.
+    ///
+    /// ```
+    /// use mereo::core::{Context, Dense, Likelihood, Table, classify};
+    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("mcvq"));
+    /// # file.insert("gate", Tensor::new(vec![1, 1], vec![1.0]));
+    /// # file.insert("mean", Tensor::new(vec![1, 2, 1], vec![0.0, 4.0]));
+    /// # file.insert("variance", Tensor::new(vec![1, 2, 1], vec![1.0, 1.0]));
+    /// # file.insert("class_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
+    /// # file.insert("state_prior", Tensor::new(vec![2, 1, 2], vec![1.0, 0.0, 0.0, 1.0]));
+    /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
+    /// let table = Table::from(Dense::new(1, 1, vec![4.0])?);
+    /// if let Some(classifier) = model.classifier::<f64>() {
+    ///     let found = classify(classifier, Likelihood::Exact, &table, &Context::new(0))?;
+    ///     assert!(found.row(0)[1] > 0.99);
+    /// }
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn classifier<T: Real>(&self) -> Option<&dyn Classify<T>> {
+        match self {
+            Self::Mcvq(model) if model.class_view().is_some() => Some(model),
+            _ => None,
+        }
+    }
+
+    /// The same parts with one prior over states: in each part that of a class, or a mix of several
+    /// by weight. `blend` has for each part the classes and their weights.
+    ///
+    /// ```
+    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("mcvq"));
+    /// # file.insert("gate", Tensor::new(vec![1, 1], vec![1.0]));
+    /// # file.insert("mean", Tensor::new(vec![1, 2, 1], vec![0.0, 4.0]));
+    /// # file.insert("variance", Tensor::new(vec![1, 2, 1], vec![1.0, 1.0]));
+    /// # file.insert("class_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
+    /// # file.insert("state_prior", Tensor::new(vec![2, 1, 2], vec![1.0, 0.0, 0.0, 1.0]));
+    /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
+    /// let hybrid = model.hybrid(&[vec![(0, 1.0), (1, 1.0)]])?;
+    /// assert_eq!(hybrid.parts().map(|p| p.state_prior.to_vec()), Some(vec![0.5, 0.5]));
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn hybrid(&self, blend: &[Vec<(usize, f64)>]) -> Result<Self> {
+        match self {
+            Self::Mcvq(model) => model.hybrid(blend).map(Self::Mcvq),
+            _ => Err(Error::Incapable {
+                model: self.kind().to_owned(),
+                verb: "blend classes".to_owned(),
+            }),
         }
     }
 

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use mereo::AnyModel;
-use mereo::core::{Context, Dense, ModelFile, Table, encode, reconstruct, sample, score};
+use mereo::core::{
+    Context, Dense, Likelihood, ModelFile, Table, classify, encode, reconstruct, sample, score,
+};
 use proptest::prelude::*;
 
 const LOG_2_PI: f64 = 1.837_877_066_409_345_3;
@@ -313,4 +315,55 @@ fn features_by_hand_encode_without_knowing_their_noise() {
     let large: (&str, &[usize], &[f64]) = ("feature", &[1, 1, 1], &[1e140]);
     let bytes = by_hand(&manifest("gvq"), &[large, ("origin", &[1, 1], &[1.0])]);
     assert!(refused(&bytes).contains("1e140"));
+}
+
+/// One part of two states; the first class shows the first alone, the second mostly the second.
+fn with_classes(manifest: &str, class_prior: &[f64], state_prior: &[f64]) -> Vec<u8> {
+    let n = class_prior.len();
+    by_hand(
+        manifest,
+        &[
+            ("class_prior", &[n], class_prior),
+            ("gate", &[2, 1], &[1.0; 2]),
+            ("mean", &[1, 2, 2], &[0.0, 0.0, 10.0, 10.0]),
+            ("state_prior", &[n, 1, 2], state_prior),
+            ("variance", &[1, 2, 2], &[1.0; 4]),
+        ],
+    )
+}
+
+#[test]
+fn a_class_layer_is_seen_from_its_prior() {
+    let model =
+        open(&with_classes(&manifest("mcvq"), &[0.25, 0.75], &[1.0, 0.0, 0.2, 0.8])).unwrap();
+    let table = Table::from(Dense::new(2, 2, vec![0.0, 0.0, 10.0, 10.0]).unwrap());
+    let context = Context::new(0);
+    let scores = score(model.scorer::<f64>().unwrap(), &table, &context).unwrap();
+    // State 0 has 0.25 + 0.75 · 0.2 of the rows, state 1 the rest.
+    for (found, prior) in scores.rows.iter().zip([0.4f64, 0.6]) {
+        assert!((found - (prior.ln() - LOG_2_PI)).abs() < 1e-9, "{found} {prior}");
+    }
+    for how in [Likelihood::Bound, Likelihood::Exact, Likelihood::Importance(500)] {
+        let classifier = model.classifier::<f64>().unwrap();
+        let found = classify(classifier, how, &table, &context).unwrap();
+        for (row, expected) in [[0.625, 0.375], [0.0, 1.0]].iter().enumerate() {
+            for (found, expected) in found.row(row).iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-9, "{how:?} {found} {expected}");
+            }
+        }
+    }
+    let half = model.hybrid(&[vec![(0, 1.0), (1, 1.0)]]).unwrap();
+    assert_eq!(half.parts().unwrap().state_prior, [0.6, 0.4]);
+    assert!(half.classes().is_none() && half.classifier::<f64>().is_none());
+}
+
+#[test]
+fn broken_class_layers_are_refused() {
+    let said = refused(&with_classes(&manifest("mcvq"), &[0.25, 0.25], &[1.0, 0.0, 0.2, 0.8]));
+    assert!(said.contains("class_prior"), "{said}");
+    let said = refused(&with_classes(&manifest("mcvq"), &[0.5, 0.5], &[1.0, 0.0, 0.2, 0.2]));
+    assert!(said.contains("state_prior"), "{said}");
+    let named = "{\"format\":1,\"model\":\"mcvq\",\"classes\":[\"a\"]}";
+    let said = refused(&with_classes(named, &[0.5, 0.5], &[1.0, 0.0, 0.2, 0.8]));
+    assert!(said.contains("names 1 classes"), "{said}");
 }

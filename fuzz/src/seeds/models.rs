@@ -44,6 +44,16 @@ fn models() -> Vec<Parts> {
             ],
         },
         Parts {
+            manifest: r#"{"format":1,"model":"mcvq","classes":["day","night"]}"#.to_owned(),
+            tensors: vec![
+                tensor("class_prior", &[2], &[0.5; 2]),
+                tensor("gate", &[2, 1], &[1.0; 2]),
+                tensor("mean", &[1, 2, 2], mean),
+                tensor("state_prior", &[2, 1, 2], &[0.9, 0.1, 0.2, 0.8]),
+                tensor("variance", &[1, 2, 2], &[1.0; 4]),
+            ],
+        },
+        Parts {
             manifest: r#"{"format":1,"model":"mcvq","params":{"gate":"factorised"}}"#.to_owned(),
             tensors: vec![
                 tensor("gate", &[2, 2], &[0.9, 0.1, 0.2, 0.8]),

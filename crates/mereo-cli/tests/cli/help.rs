@@ -2,11 +2,13 @@
 
 use crate::world::World;
 
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 14] = [
     "demo",
     "toy",
     "fit",
     "score",
+    "classify",
+    "explain",
     "encode",
     "reconstruct",
     "sample",

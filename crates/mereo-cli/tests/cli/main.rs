@@ -1,6 +1,7 @@
 //! The program from end to end: what it is asked on the command line, what it answers, and what
 //! it leaves behind.
 
+mod classes;
 mod contract;
 mod errors;
 mod features;

@@ -186,3 +186,22 @@ pub fn softmax(logs: &mut [f64]) -> f64 {
 pub fn entropy_bits(distribution: &[f64]) -> f64 {
     -distribution.iter().filter(|&&p| p > 0.0).map(|&p| p * p.log2()).sum::<f64>()
 }
+
+/// How well two groupings of rows agree, from how many rows are in each pair of groups: 1 if they
+/// are the same, about 0 by chance (Hubert and Arabie's adjusted Rand index).
+///
+/// ```
+/// use mereo_core::math::adjusted_rand_index;
+/// assert_eq!(adjusted_rand_index(&[vec![0, 5], vec![3, 0]]), 1.0);
+/// assert!(adjusted_rand_index(&[vec![4, 4], vec![4, 4]]) < 0.0);
+/// ```
+pub fn adjusted_rand_index(counts: &[Vec<usize>]) -> f64 {
+    let pairs = |n: usize| n as f64 * (n as f64 - 1.0) / 2.0;
+    let within: f64 = counts.iter().flatten().map(|&n| pairs(n)).sum();
+    let rows: f64 = counts.iter().map(|row| pairs(row.iter().sum())).sum();
+    let groups = counts.first().map_or(0, Vec::len);
+    let columns: f64 = (0..groups).map(|c| pairs(counts.iter().map(|row| row[c]).sum())).sum();
+    let all = pairs(counts.iter().flatten().sum());
+    let (expected, most) = (rows * columns / all.max(1.0), f64::midpoint(rows, columns));
+    if most > expected { (within - expected) / (most - expected) } else { 1.0 }
+}

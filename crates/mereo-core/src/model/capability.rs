@@ -111,6 +111,18 @@ impl<'a> PartsView<'a> {
         &self.gate[column * self.parts..(column + 1) * self.parts]
     }
 
+    /// How conspicuous a state is in each column: its mean less that of the part's states together
+    /// (as common as they are), as far as the column is the part's.
+    pub fn conspicuousness(&self, part: usize, state: usize) -> Vec<f64> {
+        let prior = &self.state_prior[part * self.states..(part + 1) * self.states];
+        let total: f64 = prior.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        let of = self.state(part, state).iter().enumerate().map(|(d, own)| {
+            let all: f64 = (0..self.states).map(|j| prior[j] * self.state(part, j)[d]).sum();
+            self.gate_of(d)[part] * (own - all / total)
+        });
+        of.collect()
+    }
+
     /// The part that each column belongs to most.
     pub fn part_of_column(&self) -> Vec<usize> {
         (0..self.columns).map(|d| argmax(self.gate_of(d))).collect()
@@ -155,7 +167,10 @@ pub trait Explain<T: Real>: Parts {
     fn responsible_parts_batch(&self, batch: &Batch<'_, T>, out: &mut [u32]);
 }
 
-fn check_columns<T: Real>(expected: Option<usize>, source: &dyn Source<T>) -> Result<()> {
+pub(super) fn check_columns<T: Real>(
+    expected: Option<usize>,
+    source: &dyn Source<T>,
+) -> Result<()> {
     match expected {
         Some(columns) if columns != source.columns() => Err(crate::Error::found(
             crate::Place::default(),
@@ -199,6 +214,27 @@ pub struct Scores {
     pub mean: f64,
     /// One number a row, in nats.
     pub rows: Vec<f64>,
+    /// The standard error of the mean, if it is an estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standard_error: Option<f64>,
+    /// Effective samples behind a row's estimate, on average.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effective_samples: Option<f64>,
+}
+
+impl Scores {
+    /// Scores of rows that count so often each.
+    ///
+    /// ```
+    /// use mereo_core::{ScoreKind, Scores};
+    /// assert_eq!(Scores::new(ScoreKind::Exact, vec![-1.0, -4.0], &[2.0, 1.0]).mean, -2.0);
+    /// ```
+    pub fn new(kind: ScoreKind, rows: Vec<f64>, weights: &[f64]) -> Self {
+        let total: f64 = weights.iter().sum();
+        let sum: f64 = rows.iter().zip(weights).map(|(score, weight)| score * weight).sum();
+        let mean = if total > 0.0 { sum / total } else { 0.0 };
+        Self { kind, mean, rows, standard_error: None, effective_samples: None }
+    }
 }
 
 /// The scores of all rows.
@@ -209,12 +245,9 @@ pub fn score<T: Real>(
 ) -> Result<Scores> {
     check_columns(model.expects_columns(), source)?;
     let rows = map_rows(source, context, 1, |batch, out| model.score_batch(batch, out))?;
-    let weights = source.about().weights.as_deref();
-    let weight = |row: usize| weights.map_or(1.0, |w| w[row]);
-    let total: f64 = (0..rows.len()).map(weight).sum();
-    let sum: f64 = rows.iter().enumerate().map(|(row, s)| weight(row) * s).sum();
-    let mean = if total > 0.0 { sum / total } else { 0.0 };
-    Ok(Scores { kind: model.score_kind(), mean, rows })
+    let ones = vec![1.0; rows.len()];
+    let weights = source.about().weights.as_ref().unwrap_or(&ones);
+    Ok(Scores::new(model.score_kind(), rows, weights))
 }
 
 /// New rows. Row `i` depends on the seed and `i` alone.

@@ -35,6 +35,27 @@ impl Tensor {
     }
 }
 
+/// A size of a model that was tried, and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SizeTried {
+    /// Number of parts.
+    pub parts: usize,
+    /// Number of states of each.
+    pub states: usize,
+    /// Bits that it takes to tell the model.
+    pub model_bits: f64,
+    /// Bits that it takes to tell the model and the rows by means of it.
+    pub description_length: f64,
+    /// Mean log density of a hidden cell, in nats.
+    pub held_out: f64,
+    /// Parts that hold half a column or more.
+    pub parts_in_use: usize,
+    /// The most states that any part shows in half a row or more.
+    pub states_in_use: usize,
+    /// Whether this size was chosen.
+    pub chosen: bool,
+}
+
 /// What a model file says about itself. Only `format` and `model` are required.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -48,6 +69,9 @@ pub struct Manifest {
     /// Names of the columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<String>>,
+    /// Names of the classes, if the model has some with names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<String>>,
     /// The picture that each row is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picture: Option<Picture>,
@@ -58,6 +82,9 @@ pub struct Manifest {
     /// way out.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub steps: serde_json::Value,
+    /// The sizes that were tried before this one was chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SizeTried>,
     /// How the model came to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
@@ -78,9 +105,11 @@ impl Manifest {
             model: model.to_owned(),
             params: serde_json::Value::Null,
             columns: None,
+            classes: None,
             picture: None,
             absent: None,
             steps: serde_json::Value::Null,
+            sizes: Vec::new(),
             training: None,
             fingerprint: None,
         }

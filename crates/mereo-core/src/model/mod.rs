@@ -2,9 +2,13 @@
 
 mod capability;
 mod file;
+mod likelihood;
 
 pub use capability::{
     Components, ComponentsView, Encode, Explain, Looks, Parts, PartsView, Reconstruct, Sample,
     Score, ScoreKind, Scores, encode, reconstruct, responsible_parts, sample, score,
 };
-pub use file::{Manifest, ModelFile, Tensor};
+pub use file::{Manifest, ModelFile, SizeTried, Tensor};
+pub use likelihood::{
+    ClassView, Classify, Estimate, Likelihood, RowLikelihood, classify, estimate,
+};

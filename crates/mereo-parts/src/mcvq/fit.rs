@@ -5,6 +5,7 @@ use mereo_core::{
     Context, Learned, Observer, Plan, Real, Result, Schedule, Source, Start, Training, learn,
 };
 
+use super::classes::{class_plan, with_classes};
 use super::learner::McvqLearner;
 use super::rows::Gibbs;
 use super::starts::Starts;
@@ -33,8 +34,9 @@ pub fn fit<T: Real>(
     params.check()?;
     let ground = Ground::survey(source, context)?;
     let starts = Starts { params, ground: &ground };
+    let classes = class_plan(params, source)?;
     let turns = Turns::new(&starts, &ground.form);
-    let start = |source: &dyn Source<T>, restart: usize, context: &Context| {
+    let start_of_parts = |source: &dyn Source<T>, restart: usize, context: &Context| {
         if params.start == Beginning::Papers {
             let sample = sample(source, &ground.form, context)?;
             let random = context.random("papers", [restart as u64, 0]);
@@ -47,8 +49,16 @@ pub fn fit<T: Real>(
         Beginning::InTurn => falling_floor(params.variance_floor),
         Beginning::Papers => Schedule::constant(params.variance_floor),
     };
+    let start = |source: &dyn Source<T>, restart: usize, context: &Context| {
+        let start = start_of_parts(source, restart, context)?;
+        match classes {
+            None => Ok(start),
+            Some(plan) => with_classes(&starts, plan, start, source, context),
+        }
+    };
     let learner = McvqLearner {
         start: &start,
+        classes,
         description: format!("{params:?}"),
         entropic: params.entropic,
         gibbs: match params.engine {

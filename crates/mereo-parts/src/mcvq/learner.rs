@@ -11,6 +11,7 @@ use mereo_core::{
 use serde::{Deserialize, Serialize};
 
 use crate::Gate;
+use crate::classes::{ClassLayer, ClassStatistics, ClassWork, PreparedClasses};
 use crate::gate::{log_entropic_prior, move_gate, prior_of_gates};
 use crate::memory::Memory;
 use crate::per_row::{RowSums, RowWork};
@@ -27,7 +28,7 @@ const MOST_RESEEDS: u32 = 8;
 pub(crate) struct State {
     /// `[D, K]`; also its own prior.
     pub(crate) gate: Vec<f64>,
-    /// `[K, J]`.
+    /// `[K, J]`; with classes, over all of them.
     pub(crate) state_prior: Vec<f64>,
     /// `[K, J, D]`.
     pub(crate) mean: Vec<f64>,
@@ -35,6 +36,8 @@ pub(crate) struct State {
     pub(crate) variance: Vec<f64>,
     /// How often empty states were seeded anew.
     pub(crate) reseeds: u32,
+    /// What states depend on, if they do.
+    pub(crate) classes: Option<ClassLayer>,
 }
 
 /// Makes the first state of a restart.
@@ -61,14 +64,28 @@ pub(crate) struct McvqLearner<'a, T> {
     pub(crate) entropic: f64,
     /// Looks at samples instead of expectations.
     pub(crate) gibbs: Option<Gibbs>,
+    /// Classes to learn, if any.
+    pub(crate) classes: Option<ClassPlan>,
     pub(crate) start: &'a Starter<'a, T>,
     /// What the user chose, for checkpoints.
     pub(crate) description: String,
 }
 
+/// How classes are learned.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClassPlan {
+    /// How many.
+    pub(crate) classes: usize,
+    /// Whether rows' labels say which.
+    pub(crate) labelled: bool,
+    /// The pseudo-count of their priors.
+    pub(crate) pseudo_count: f64,
+}
+
 /// What rows tell.
 pub(crate) struct McvqStatistics<T> {
     slots: SlotStatistics<T>,
+    classes: Option<ClassStatistics>,
     bound: f64,
     /// For each part the rows it explains worst by log normaliser, if there are empty states.
     worst: WorstRows,
@@ -79,6 +96,9 @@ pub(crate) struct McvqStatistics<T> {
 impl<T: Real> Statistics for McvqStatistics<T> {
     fn merge(&mut self, other: &Self) {
         self.slots.merge(&other.slots);
+        if let (Some(own), Some(other)) = (&mut self.classes, &other.classes) {
+            own.merge(other);
+        }
         self.bound += other.bound;
         self.worst.merge(&other.worst);
         self.rows.merge(&other.rows);
@@ -86,6 +106,9 @@ impl<T: Real> Statistics for McvqStatistics<T> {
 
     fn reset(&mut self) {
         self.slots.reset();
+        if let Some(classes) = &mut self.classes {
+            classes.reset();
+        }
         self.bound = 0.0;
         self.worst.clear();
         self.rows.reset();
@@ -103,6 +126,7 @@ impl<T: Real> Statistics for McvqStatistics<T> {
 /// What looking needs, once a pass.
 pub(crate) struct Prepared<T> {
     evidence: Evidence<T>,
+    classes: Option<PreparedClasses<T>>,
     keep_worst: bool,
     /// If rows have gates of their own in this pass.
     rows: Option<RowPass<T>>,
@@ -111,6 +135,7 @@ pub(crate) struct Prepared<T> {
 /// Memory for looking at a batch.
 pub(crate) struct Work<T> {
     slots: SlotWork<T>,
+    classes: ClassWork<T>,
     rows: RowWork<T>,
     /// Codes or sampled states of the lane's rows, if they have gates of their own.
     memory: Memory<T>,
@@ -224,8 +249,14 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
     }
 
     fn prepare(&self, state: &State, pass: Pass) -> Prepared<T> {
-        // A prior of 0 has no logarithm; this is as good as 0 in either number type.
-        let log_prior: Vec<f64> = state.state_prior.iter().map(|b| b.max(1e-300).ln()).collect();
+        let pseudo_count = self.classes.map_or(0.0, |plan| plan.pseudo_count);
+        let classes = state.classes.as_ref().map(|c| c.prepare(self.states, pseudo_count));
+        // A prior of 0 has no logarithm; this is as good as 0 in either number type. Classes have
+        // priors of their own, which come in after the evidence.
+        let log_prior: Vec<f64> = match classes {
+            Some(_) => vec![0.0; state.state_prior.len()],
+            None => state.state_prior.iter().map(|b| b.max(1e-300).ln()).collect(),
+        };
         let params = SlotParams {
             parts: self.parts,
             states: self.states,
@@ -236,6 +267,7 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
         };
         Prepared {
             evidence: Evidence::in_frame(&params, &self.frame, &self.form),
+            classes,
             keep_worst: self.has_empty_state(state),
             rows: self.is_per_row(pass).then(|| RowPass {
                 rounds: Rounds::of(self.gibbs.as_ref(), pass),
@@ -249,6 +281,9 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
     fn statistics(&self) -> McvqStatistics<T> {
         McvqStatistics {
             slots: SlotStatistics::new(self.parts * self.states, self.columns(), &self.form),
+            classes: self
+                .classes
+                .map(|plan| ClassStatistics::new(plan.classes, self.parts * self.states)),
             bound: 0.0,
             worst: WorstRows::new(self.parts, self.states),
             rows: match self.per_row_from() {
@@ -259,7 +294,12 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
     }
 
     fn workspace(&self) -> Work<T> {
-        Work { slots: SlotWork::default(), rows: RowWork::default(), memory: Memory::default() }
+        Work {
+            slots: SlotWork::default(),
+            classes: ClassWork::default(),
+            rows: RowWork::default(),
+            memory: Memory::default(),
+        }
     }
 
     fn memory(&self, work: &Work<T>) -> Vec<f64> {
@@ -283,14 +323,26 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
             statistics.bound += own.look(batch, rows, memory, &mut statistics.rows, worst);
             return;
         }
-        let (work, rows) = (&mut work.slots, batch.rows);
+        let rows = batch.rows;
+        let Work { slots: work, classes: of_classes, .. } = work;
         prepared.evidence.of(batch, work);
         work.norms.resize(self.parts * rows, T::ZERO);
-        responsibilities(&mut work.slots, &mut work.norms, self.states, rows, batch.weights);
         let mut bound = 0.0;
-        for part in work.norms.chunks_exact(rows) {
-            for (row, norm) in part.iter().enumerate() {
-                bound += batch.weight(row) * norm.wide();
+        if let Some(classes) = &prepared.classes {
+            let labels = batch.labels.filter(|_| self.classes.is_some_and(|plan| plan.labelled));
+            let (slots, norms) = (&mut work.slots, &mut work.norms);
+            let told = statistics.classes.as_mut();
+            classes.look(slots, norms, labels, batch.weights, of_classes, told);
+            let rows = of_classes.norms.iter().enumerate();
+            bound += rows.map(|(row, norm)| batch.weight(row) * norm).sum::<f64>();
+            // The priors' own share, said once a pass.
+            bound += if batch.first_row == 0 { classes.log_prior } else { 0.0 };
+        } else {
+            responsibilities(&mut work.slots, &mut work.norms, self.states, rows, batch.weights);
+            for part in work.norms.chunks_exact(rows) {
+                for (row, norm) in part.iter().enumerate() {
+                    bound += batch.weight(row) * norm.wide();
+                }
             }
         }
         statistics.bound += bound - HALF_LOG_TWO_PI * work.observed;
@@ -326,6 +378,11 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
         };
         for (b, total) in state.state_prior.iter_mut().zip(totals) {
             *b = total / self.rows;
+        }
+        if let (Some(layer), Some(told), Some(plan)) =
+            (&mut state.classes, &statistics.classes, self.classes)
+        {
+            layer.relearn(told, self.states, plan.pseudo_count);
         }
         moments.relearn(&self.frame, &floor, &mut state.mean, &mut state.variance);
         if per_row {

@@ -29,16 +29,20 @@
 //!
 //! One pass does them in this order; each raises F, so F never falls at a fixed variance floor.
 
+mod classes;
 mod fit;
 mod learner;
 mod model;
 mod model_rows;
 mod params;
 mod rows;
+mod size;
 mod starts;
 #[cfg(test)]
 mod tests;
 
 pub use fit::fit;
 pub use model::Mcvq;
+pub(crate) use model::Tensors;
 pub use params::{Beginning, Engine, McvqParams};
+pub use size::{SizeRule, choose_size};

@@ -5,12 +5,13 @@ use std::path::Path;
 use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, product_tn};
 use mereo_core::slots::{Evidence, Form, Frame, SlotParams, SlotWork, responsibilities};
 use mereo_core::{
-    Batch, Encode, Explain, Looks, Manifest, ModelFile, Parts, PartsView, Random, Real,
-    Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
+    Batch, ClassView, Encode, Error, Explain, Looks, Manifest, ModelFile, Parts, PartsView, Random,
+    Real, Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
 };
 use rand_distr::{Distribution, StandardNormal};
 
 use super::learner::State;
+use crate::classes::{ClassLayer, ClassWork};
 use crate::gate::{has_gates_of_rows, say_gates_of_rows};
 
 /// A learned MCVQ model.
@@ -21,10 +22,12 @@ pub struct Mcvq {
     pub(super) columns: usize,
     gate: Vec<f64>,
     pub(super) gate_prior: Vec<f64>,
+    /// `[K, J]`; with classes, over all of them.
     state_prior: Vec<f64>,
     pub(super) mean: Vec<f64>,
     pub(super) variance: Vec<f64>,
     gates_of_rows: bool,
+    classes: Option<ClassLayer>,
 }
 
 impl Mcvq {
@@ -32,8 +35,11 @@ impl Mcvq {
     pub const KIND: &'static str = "mcvq";
 
     pub(crate) fn from_state(state: State, parts: usize, states: usize) -> Self {
-        let State { gate, state_prior, mean, variance, .. } = state;
+        let State { gate, mut state_prior, mean, variance, classes, .. } = state;
         let columns = gate.len() / parts;
+        if let Some(classes) = &classes {
+            state_prior = classes.marginal();
+        }
         let gate_prior = gate.clone();
         Self {
             parts,
@@ -45,6 +51,7 @@ impl Mcvq {
             mean,
             variance,
             gates_of_rows: false,
+            classes,
         }
     }
 
@@ -59,6 +66,73 @@ impl Mcvq {
         self.gates_of_rows
     }
 
+    /// All that was learned, lent out.
+    pub(crate) fn tensors(&self) -> Tensors<'_> {
+        Tensors {
+            parts: self.parts,
+            states: self.states,
+            columns: self.columns,
+            gate: &self.gate,
+            gate_prior: &self.gate_prior,
+            state_prior: &self.state_prior,
+            mean: &self.mean,
+            variance: &self.variance,
+        }
+    }
+
+    /// The classes that states depend on, if they do.
+    pub fn class_view(&self) -> Option<ClassView<'_>> {
+        let classes = self.classes.as_ref()?;
+        Some(ClassView { prior: &classes.prior, state_prior: &classes.state_prior })
+    }
+
+    /// The same parts with one prior over states: in each part that of a class, or a mix of several
+    /// by weight. `blend` has for each part the classes and their weights.
+    ///
+    /// ```
+    /// # use mereo_core::{Manifest, ModelFile, Parts, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("mcvq"));
+    /// # file.insert("gate", Tensor::new(vec![1, 1], vec![1.0]));
+    /// # file.insert("mean", Tensor::new(vec![1, 2, 1], vec![0.0, 1.0]));
+    /// # file.insert("variance", Tensor::new(vec![1, 2, 1], vec![1.0, 1.0]));
+    /// # file.insert("class_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
+    /// # file.insert("state_prior", Tensor::new(vec![2, 1, 2], vec![1.0, 0.0, 0.2, 0.8]));
+    /// # let model = mereo_parts::Mcvq::from_file(file, "by hand".as_ref())?;
+    /// // One part of two states; class 0 shows the first alone, class 1 mostly the second.
+    /// let hybrid = model.hybrid(&[vec![(0, 1.0), (1, 3.0)]])?;
+    /// assert_eq!(hybrid.parts().state_prior, [0.4, 0.6000000000000001]);
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    pub fn hybrid(&self, blend: &[Vec<(usize, f64)>]) -> Result<Self> {
+        let problem = |text: String| Err(Error::option("class", text));
+        let Some(classes) = &self.classes else {
+            return problem("this model has no classes".to_owned());
+        };
+        if blend.len() != self.parts {
+            return problem(format!("{} parts of {} are blended", blend.len(), self.parts));
+        }
+        let mut state_prior = vec![0.0; self.state_prior.len()];
+        for (part, blend) in blend.iter().enumerate() {
+            let slots = part * self.states..(part + 1) * self.states;
+            let total: f64 = blend.iter().map(|(_, weight)| weight).sum();
+            let proper = |&(class, weight): &(usize, f64)| {
+                class < classes.classes() && weight >= 0.0 && weight.is_finite()
+            };
+            if !(blend.iter().all(proper) && total > 0.0 && total.is_finite()) {
+                return problem(format!(
+                    "part {part} needs classes below {} with weights that are not all 0",
+                    classes.classes()
+                ));
+            }
+            for &(class, weight) in blend {
+                for slot in slots.clone() {
+                    state_prior[slot] += weight / total * classes.of(class)[slot];
+                }
+            }
+        }
+        Ok(Self { state_prior, classes: None, ..self.clone() })
+    }
+
     /// Number of columns, D.
     pub fn columns(&self) -> usize {
         self.columns
@@ -70,7 +144,7 @@ impl Mcvq {
     }
 
     /// Takes a model out of a file: `gate`, `state_prior`, `mean`, `variance` and, if it differs
-    /// from the gate, `gate_prior`.
+    /// from the gate, `gate_prior`. With a `class_prior`, `state_prior` is one for each class.
     pub fn from_file(mut file: ModelFile, path: &Path) -> Result<Self> {
         let shape = match file.get("mean") {
             Some(mean) if mean.shape.len() == 3 => mean.shape.clone(),
@@ -79,7 +153,19 @@ impl Mcvq {
         let mean = file.take_means("mean", &shape, path)?;
         let (parts, states, columns) = (shape[0], shape[1], shape[2]);
         let variance = file.take_variances("variance", &shape, path)?;
-        let state_prior = file.take_distributions("state_prior", &shape[..2], path)?;
+        let classes = match file.get("class_prior").map(|prior| prior.shape.clone()) {
+            None => None,
+            Some(of) => {
+                let prior = file.take_distributions("class_prior", &of[..of.len().min(1)], path)?;
+                let shape = [prior.len(), parts, states];
+                let state_prior = file.take_distributions("state_prior", &shape, path)?;
+                Some(ClassLayer { prior, state_prior })
+            }
+        };
+        let state_prior = match &classes {
+            None => file.take_distributions("state_prior", &shape[..2], path)?,
+            Some(classes) => classes.marginal(),
+        };
         let gate = file.take_distributions("gate", &[columns, parts], path)?;
         let gate_prior = match file.get("gate_prior") {
             Some(_) => file.take_distributions("gate_prior", &[columns, parts], path)?,
@@ -96,6 +182,7 @@ impl Mcvq {
             mean,
             variance,
             gates_of_rows,
+            classes,
         })
     }
 
@@ -108,7 +195,14 @@ impl Mcvq {
         }
         file.insert("gate", Tensor::new(vec![d, k], self.gate.clone()));
         file.insert("gate_prior", Tensor::new(vec![d, k], self.gate_prior.clone()));
-        file.insert("state_prior", Tensor::new(vec![k, j], self.state_prior.clone()));
+        match &self.classes {
+            None => file.insert("state_prior", Tensor::new(vec![k, j], self.state_prior.clone())),
+            Some(ClassLayer { prior, state_prior }) => {
+                let n = prior.len();
+                file.insert("class_prior", Tensor::new(vec![n], prior.clone()));
+                file.insert("state_prior", Tensor::new(vec![n, k, j], state_prior.clone()));
+            }
+        }
         file.insert("mean", Tensor::new(vec![k, j, d], self.mean.clone()));
         file.insert("variance", Tensor::new(vec![k, j, d], self.variance.clone()));
         file
@@ -137,13 +231,17 @@ impl Mcvq {
         }
     }
 
+    /// The logarithms of the states' priors; with classes those come after the evidence.
     pub(super) fn log_prior(&self) -> Vec<f64> {
-        self.state_prior.iter().map(|b| b.max(1e-300).ln()).collect()
+        match self.classes {
+            None => self.state_prior.iter().map(|b| b.max(1e-300).ln()).collect(),
+            Some(_) => vec![0.0; self.state_prior.len()],
+        }
     }
 
-    /// Codes of a batch, `[K, J, R]`, and log normalisers of the parts, `[K, R]`, in the units of
-    /// the frame. In double precision whatever the data: a model file may come from anywhere.
-    fn look<T: Real>(&self, batch: &Batch<'_, T>) -> (SlotWork<f64>, Frame<f64>) {
+    /// Codes of a batch and what comes with them, in the units of the frame. In double precision
+    /// whatever the data: a model file may come from anywhere.
+    pub(crate) fn look<T: Real>(&self, batch: &Batch<'_, T>) -> Looked {
         let form = Form::of_batch(batch);
         let frame = self.frame(&form);
         let log_prior = self.log_prior();
@@ -162,10 +260,46 @@ impl Mcvq {
         for e in &mut work.slots {
             *e = if *e > -1e300 { e.min(1e300) } else { -1e300 };
         }
-        work.norms.resize(self.parts * batch.rows, 0.0);
-        responsibilities(&mut work.slots, &mut work.norms, self.states, batch.rows, None);
-        (work, frame)
+        let SlotWork { slots: mut codes, mut norms, .. } = work;
+        norms.resize(self.parts * batch.rows, 0.0);
+        if let Some(classes) = &self.classes {
+            let mut work = ClassWork::default();
+            let prepared = classes.prepare(self.states, 0.0);
+            prepared.look(&mut codes, &mut norms, None, None, &mut work, None);
+            return Looked { codes, norms: work.norms, classes: work.posterior, frame };
+        }
+        responsibilities(&mut codes, &mut norms, self.states, batch.rows, None);
+        let of_row = |row: usize| norms.chunks_exact(batch.rows).map(|part| part[row]).sum();
+        let norms = (0..batch.rows).map(of_row).collect();
+        Looked { codes, norms, classes: Vec::new(), frame }
     }
+}
+
+/// The numbers of a model, lent out.
+#[derive(Clone, Copy)]
+pub(crate) struct Tensors<'a> {
+    pub(crate) parts: usize,
+    pub(crate) states: usize,
+    pub(crate) columns: usize,
+    /// `[D, K]`.
+    pub(crate) gate: &'a [f64],
+    pub(crate) gate_prior: &'a [f64],
+    /// `[K, J]`, over all classes.
+    pub(crate) state_prior: &'a [f64],
+    /// `[K, J, D]`.
+    pub(crate) mean: &'a [f64],
+    pub(crate) variance: &'a [f64],
+}
+
+/// What a model sees in a batch of R rows.
+pub(crate) struct Looked {
+    /// Codes, `[K, J, R]`.
+    pub(crate) codes: Vec<f64>,
+    /// The log normaliser of each row, in the units of the frame, `[R]`.
+    pub(crate) norms: Vec<f64>,
+    /// The classes' posterior, `[N, R]`, if there are classes.
+    pub(crate) classes: Vec<f64>,
+    pub(crate) frame: Frame<f64>,
 }
 
 impl<T: Real> Encode<T> for Mcvq {
@@ -190,10 +324,10 @@ impl<T: Real> Encode<T> for Mcvq {
                 }
             });
         }
-        let (work, _) = self.look(batch);
+        let Looked { codes: found, .. } = self.look(batch);
         for (row, code) in codes.chunks_exact_mut(self.parts * self.states).enumerate() {
             for (slot, m) in code.iter_mut().enumerate() {
-                *m = T::of(work.slots[slot * batch.rows + row]);
+                *m = T::of(found[slot * batch.rows + row]);
             }
         }
     }
@@ -212,7 +346,7 @@ impl<T: Real> Reconstruct<T> for Mcvq {
                 found.reconstruct(self, &mut out[start..start + length]);
             });
         }
-        let (work, frame) = self.look(batch);
+        let Looked { codes, frame, .. } = self.look(batch);
         let (slots, columns) = (self.parts * self.states, self.columns);
         let mut gated = vec![0.0; slots * columns];
         for (i, gated) in gated.iter_mut().enumerate() {
@@ -223,7 +357,7 @@ impl<T: Real> Reconstruct<T> for Mcvq {
         let mut inner = vec![0.0; batch.rows * columns];
         product_tn(
             &mut inner,
-            Matrix::new(&work.slots, slots, batch.rows),
+            Matrix::new(&codes, slots, batch.rows),
             Matrix::new(&gated, slots, columns),
             false,
         );
@@ -250,7 +384,7 @@ impl<T: Real> Score<T> for Mcvq {
                 }
             });
         }
-        let (work, frame) = self.look(batch);
+        let Looked { norms, frame, .. } = self.look(batch);
         // What each observed column costs beside its error in the frame: ½ log 2π, the logarithm
         // of its scale, and KL(g_d ‖ a_d).
         let cost: Vec<f64> = self
@@ -268,8 +402,8 @@ impl<T: Real> Score<T> for Mcvq {
                 HALF_LOG_TWO_PI + frame.scale(d).ln() + divergence
             })
             .collect();
-        for (row, out) in out.iter_mut().enumerate() {
-            *out = work.norms.chunks_exact(batch.rows).map(|part| part[row]).sum();
+        for (row, (out, norm)) in out.iter_mut().zip(norms).enumerate() {
+            *out = norm;
             batch.for_each_observed(row, |d, _| *out -= cost[d]);
         }
     }
@@ -281,8 +415,11 @@ impl Sample for Mcvq {
     }
 
     fn sample_row(&self, random: &mut Random, noise: bool, row: &mut [f64]) {
-        let states: Vec<usize> = self
-            .state_prior
+        let habits = match &self.classes {
+            None => &self.state_prior[..],
+            Some(classes) => classes.of(draw(&classes.prior, random).unwrap_or(0)),
+        };
+        let states: Vec<usize> = habits
             .chunks_exact(self.states)
             .enumerate()
             .map(|(part, prior)| part * self.states + draw(prior, random).unwrap_or(0))
@@ -338,14 +475,14 @@ impl<T: Real> Explain<T> for Mcvq {
                 }
             });
         }
-        let (work, _) = self.look(batch);
+        let Looked { codes, .. } = self.look(batch);
         for (row, out) in out.chunks_exact_mut(self.columns).enumerate() {
             for (part, out) in columns_part.iter().zip(&mut *out) {
                 *out = *part as u32;
             }
             let chosen: Vec<usize> = (0..self.parts)
                 .map(|part| {
-                    let m = |slot: usize| work.slots[slot * batch.rows + row];
+                    let m = |slot: usize| codes[slot * batch.rows + row];
                     let slots = part * self.states..(part + 1) * self.states;
                     slots.clone().fold(slots.start, |best, s| if m(s) > m(best) { s } else { best })
                 })

@@ -3,8 +3,8 @@
 use mereo_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::Gate;
 use crate::gate::check_entropic;
+use crate::{Classes, Gate};
 
 /// How rows are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -58,6 +58,17 @@ pub struct McvqParams {
     pub start: Beginning,
     /// How many random starts are scouted on a sample of the rows beside the seeded one.
     pub scouts: usize,
+    /// Which classes states depend on.
+    #[serde(default)]
+    pub classes: Classes,
+    /// How many rows every class, and every state in every class, is taken to have been seen in
+    /// beside those that there are.
+    #[serde(default = "default_pseudo_count")]
+    pub class_pseudo_count: f64,
+}
+
+fn default_pseudo_count() -> f64 {
+    0.5
 }
 
 impl McvqParams {
@@ -72,6 +83,8 @@ impl McvqParams {
             variance_floor: 0.01,
             start: Beginning::InTurn,
             scouts: 30,
+            classes: Classes::None,
+            class_pseudo_count: default_pseudo_count(),
         }
     }
 
@@ -103,6 +116,17 @@ impl McvqParams {
         if let Engine::Gibbs { sweeps: 0 } = self.engine {
             return Err(Error::option("sweeps", "at least 1 sweep a pass is needed"));
         }
+        if !(0.0..=1e9).contains(&self.class_pseudo_count) {
+            return Err(Error::option(
+                "class-pseudo-count",
+                format!("{} is not from 0 to 1e9", self.class_pseudo_count),
+            ));
+        }
+        if self.classes != Classes::None && self.has_gates_of_rows() {
+            let problem = "classes need a gate that all rows share: standard, annealed or r-tied";
+            return Err(Error::option("classes", problem));
+        }
+        self.classes.check()?;
         check_entropic(self.entropic, self.has_gates_of_rows())
     }
 

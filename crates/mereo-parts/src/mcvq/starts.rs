@@ -37,6 +37,7 @@ impl<T: Real> Starts<'_, T> {
             reseed: true,
             entropic: 0.0,
             gibbs: None,
+            classes: None,
             start: &|_, _, _| {
                 Err(Error::option("restarts", "this learner goes on from a given state"))
             },
@@ -59,6 +60,7 @@ impl<T: Real> Starts<'_, T> {
             mean,
             variance: (0..slots * columns).map(|i| self.ground.reference[i % columns]).collect(),
             reseeds: 0,
+            classes: None,
         }
     }
 }
@@ -116,7 +118,14 @@ impl<T: Real> Begin<T> for Starts<'_, T> {
                     .max(self.params.variance_floor * self.ground.reference[i % columns])
             })
             .collect();
-        Ok(State { gate, state_prior, mean: learned.state.mean, variance, reseeds: 0 })
+        Ok(State {
+            gate,
+            state_prior,
+            mean: learned.state.mean,
+            variance,
+            reseeds: 0,
+            classes: None,
+        })
     }
 
     /// The papers' start, and their gate.

@@ -39,6 +39,7 @@ fn agrees_with_the_reference_implementation() {
             mean: fixture.get("/inputs/mu"),
             variance: fixture.get("/inputs/var"),
             reseeds: 0,
+            classes: None,
         };
         let start = |_: &dyn Source<f64>, _: usize, _: &Context| {
             Ok(Start { state: begin.clone(), how: "given".into() })
@@ -146,7 +147,11 @@ fn random_model(seed: u64, parts: usize, states: usize, columns: usize) -> Mcvq 
     let slots = parts * states * columns;
     let mean = (0..slots).map(|_| random.random_range(-2.0..4.0)).collect();
     let variance = (0..slots).map(|_| random.random_range(0.2..3.0)).collect();
-    Mcvq::from_state(State { gate, state_prior, mean, variance, reseeds: 0 }, parts, states)
+    Mcvq::from_state(
+        State { gate, state_prior, mean, variance, reseeds: 0, classes: None },
+        parts,
+        states,
+    )
 }
 
 /// log N(x; μ, σ²).
@@ -248,5 +253,9 @@ fn random_state_of(model: &Mcvq) -> State {
         mean: view.mean.to_vec(),
         variance: model.variance().to_vec(),
         reseeds: 0,
+        classes: None,
     }
 }
+
+mod classes;
+mod likelihood;

@@ -30,6 +30,7 @@ fn factorised_gates_agree_with_the_reference_implementation() {
         mean: fixture.get("/inputs/mu"),
         variance: fixture.get("/inputs/var"),
         reseeds: 0,
+        classes: None,
     };
     let mut gates: Option<Vec<f64>> = None;
     for pass in 1..=10 {

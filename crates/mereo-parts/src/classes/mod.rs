@@ -1,0 +1,351 @@
+//! The class layer: a higher cause that the states of all parts depend on.
+//!
+//! A row belongs to one of N classes, n with probability `β_n`, and each class has its own habits:
+//! part k shows state j with probability `b_nkj`. Everything below the states stays as it was.
+//! With `q(y, s | x) = z_n Π_k m_nk` the bound gains terms in z, and row c's share of it is
+//!
+//! `Σ_n z_n [ log(β_n/z_n) - Σ_kj m_nkj (log(m_nkj/b_nkj) + E_kj) ] + …`, `E_kj = Σ_d g_dk ε_dkj`,
+//!
+//! where the evidence `E` is the same for all classes: one product of matrices serves them all.
+//! Setting derivatives to zero, with `S_nk = Σ_j b_nkj exp(-E_kj)`,
+//!
+//! - `m_nkj = b_nkj exp(-E_kj) / S_nk`, and `z_n ∝ β_n Π_k S_nk`, or the label if it is known;
+//! - put back, a row's share is `log Σ_n β_n Π_k S_nk`, with a label y `log β_y Π_k S_yk`;
+//! - wherever the parts' updates have `m_kj` they now have its mean over classes, `Σ_n z_n m_nkj`;
+//! - `β_n = (Σ_c z_n + α) / (C + N α)` and `b_nkj = (Σ_c z_n m_nkj + α) / (Σ_c z_n + J α)`.
+//!
+//! The pseudo-count α is that of symmetric Dirichlet priors on `β` and every `b_nk`: without it a
+//! state never seen in a class would forbid that class for ever, however few its rows. Learning
+//! then raises the bound plus `α (Σ log β + Σ log b)`, and that is what is reported.
+//!
+//! Between evidence and codes stand, for each part, three small products over the batch:
+//! `S_k = B_k U_k` `[N, R]`, codes `U_k ∘ (B_kᵀ Q_k)` and statistics `B_k ∘ (Q_k U_kᵀ)`, with
+//! `U = exp(-E)`, `Q_nk = z_n / S_nk`. They cost N/D of the evidence.
+
+mod start;
+
+use mereo_core::math::{Matrix, exp_in_place, product, product_nt, product_tn, softmax};
+use mereo_core::{Error, Real, Result};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use start::{KnownRows, cluster};
+
+/// A probability below this counts as this: its logarithm is as good as that of 0, and products
+/// with it stay numbers in either type.
+const LEAST: f64 = 1e-30;
+
+/// Which classes a model of parts has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Classes {
+    /// None: states depend on nothing.
+    #[default]
+    None,
+    /// This many, found in the data.
+    Learned(usize),
+    /// One for each label that the data has. Rows without a label are shared among them.
+    Labels,
+}
+
+impl Classes {
+    /// Whether there can be so many.
+    pub(crate) fn check(self) -> Result<()> {
+        const MOST: usize = 1 << 16;
+        match self {
+            Self::Learned(n) if n == 0 || n > MOST => {
+                Err(Error::option("classes", format!("{n} is not from 1 to {MOST}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What is learned of classes: how common they are, and what states their parts show.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ClassLayer {
+    /// `[N]`.
+    pub(crate) prior: Vec<f64>,
+    /// `[N, K, J]`.
+    pub(crate) state_prior: Vec<f64>,
+}
+
+impl ClassLayer {
+    /// Classes that are equally common and have the same habits, `[K, J]`.
+    pub(crate) fn alike(classes: usize, state_prior: &[f64]) -> Self {
+        Self {
+            prior: vec![1.0 / classes as f64; classes],
+            state_prior: state_prior.repeat(classes),
+        }
+    }
+
+    /// Number of classes, N.
+    pub(crate) fn classes(&self) -> usize {
+        self.prior.len()
+    }
+
+    /// The habits of a class, `[K, J]`.
+    pub(crate) fn of(&self, class: usize) -> &[f64] {
+        let slots = self.state_prior.len() / self.prior.len();
+        &self.state_prior[class * slots..(class + 1) * slots]
+    }
+
+    /// How common states are over all classes, `[K, J]`.
+    pub(crate) fn marginal(&self) -> Vec<f64> {
+        let mut all = vec![0.0; self.state_prior.len() / self.prior.len()];
+        for (class, beta) in self.prior.iter().enumerate() {
+            for (all, b) in all.iter_mut().zip(self.of(class)) {
+                *all += beta * b;
+            }
+        }
+        all
+    }
+
+    /// `α (Σ log β + Σ log b)`: what the pseudo-counts add to the bound.
+    pub(crate) fn log_prior(&self, pseudo_count: f64) -> f64 {
+        if pseudo_count == 0.0 {
+            return 0.0;
+        }
+        let logs = self.prior.iter().chain(&self.state_prior).map(|p| p.max(LEAST).ln());
+        pseudo_count * logs.sum::<f64>()
+    }
+
+    /// Re-estimates both from what rows told.
+    pub(crate) fn relearn(&mut self, told: &ClassStatistics, states: usize, pseudo_count: f64) {
+        let rows: f64 = told.total.iter().sum();
+        let slots = self.state_prior.len() / self.prior.len();
+        for (class, &total) in told.total.iter().enumerate() {
+            let of = |count: f64, all: f64, ways: usize| {
+                (count + pseudo_count) / (all + pseudo_count * ways as f64)
+            };
+            self.prior[class] = of(total, rows, told.total.len());
+            // A class without rows keeps its habits.
+            if total + pseudo_count > 0.0 {
+                for slot in class * slots..(class + 1) * slots {
+                    self.state_prior[slot] = of(told.states[slot], total, states);
+                }
+            }
+        }
+    }
+
+    /// What looking needs, in the data's type.
+    pub(crate) fn prepare<T: Real>(&self, states: usize, pseudo_count: f64) -> PreparedClasses<T> {
+        let (classes, slots) = (self.classes(), self.state_prior.len() / self.prior.len());
+        let mut by_part = Vec::with_capacity(self.state_prior.len());
+        for part in 0..slots / states {
+            for class in 0..classes {
+                let habits = &self.of(class)[part * states..(part + 1) * states];
+                by_part.extend(habits.iter().map(|b| T::of(b.max(LEAST))));
+            }
+        }
+        PreparedClasses {
+            classes,
+            states,
+            log_class: self.prior.iter().map(|b| b.max(LEAST).ln()).collect(),
+            by_part,
+            log_prior: self.log_prior(pseudo_count),
+        }
+    }
+}
+
+/// A class layer, ready to look at batches.
+#[derive(Debug, Clone)]
+pub(crate) struct PreparedClasses<T> {
+    classes: usize,
+    states: usize,
+    /// `log β`, `[N]`.
+    log_class: Vec<f64>,
+    /// b, `[K, N, J]`.
+    by_part: Vec<T>,
+    /// What the pseudo-counts add to the bound.
+    pub(crate) log_prior: f64,
+}
+
+/// Memory for looking at one batch.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ClassWork<T> {
+    /// z, `[N, R]`.
+    pub(crate) posterior: Vec<f64>,
+    /// The log normaliser of each row, `[R]`.
+    pub(crate) norms: Vec<f64>,
+    /// S, then Q, `[K, N, R]`.
+    sums: Vec<T>,
+    /// One part's codes over U, `[J, R]`, or statistics, `[N, J]`.
+    product: Vec<T>,
+    logs: Vec<f64>,
+}
+
+/// What rows tell of classes.
+#[derive(Debug, Clone)]
+pub(crate) struct ClassStatistics {
+    /// `Σ_c z_n`, `[N]`.
+    total: Vec<f64>,
+    /// `Σ_c z_n m_nkj`, `[N, K, J]`.
+    states: Vec<f64>,
+}
+
+impl ClassStatistics {
+    pub(crate) fn new(classes: usize, slots: usize) -> Self {
+        Self { total: vec![0.0; classes], states: vec![0.0; classes * slots] }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let pairs = self.total.iter_mut().zip(&other.total);
+        pairs.chain(self.states.iter_mut().zip(&other.states)).for_each(|(a, b)| *a += b);
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.total.fill(0.0);
+        self.states.fill(0.0);
+    }
+}
+
+impl<T: Real> PreparedClasses<T> {
+    /// Turns evidence `[K, J, R]`, without priors, into the rows' codes, in place and times the
+    /// rows' weights. Leaves in `work` the classes' posterior and the rows' log normalisers; in
+    /// `norms` `[K, R]` how well the best state of each part explains each row.
+    pub(crate) fn look(
+        &self,
+        evidence: &mut [T],
+        norms: &mut [T],
+        labels: Option<&[Option<u32>]>,
+        weights: Option<&[f64]>,
+        work: &mut ClassWork<T>,
+        told: Option<&mut ClassStatistics>,
+    ) {
+        let (classes, states) = (self.classes, self.states);
+        let parts = self.by_part.len() / (classes * states);
+        let rows = norms.len() / parts;
+        below_best(evidence, norms, states, rows);
+        exp_in_place(evidence);
+        work.sums.resize(parts * classes * rows, T::ZERO);
+        for part in 0..parts {
+            product(
+                &mut work.sums[part * classes * rows..(part + 1) * classes * rows],
+                self.habits(part),
+                Matrix::new(&evidence[part * states * rows..], states, rows),
+                false,
+            );
+        }
+        self.infer(norms, labels, rows, work);
+        self.divide(weights, rows, work);
+        let slots = parts * states;
+        let mut told = told;
+        if let Some(told) = &mut told {
+            for (class, z) in work.posterior.chunks_exact(rows).enumerate() {
+                told.total[class] += z
+                    .iter()
+                    .enumerate()
+                    .map(|(r, z)| z * weights.map_or(1.0, |w| w[r]))
+                    .sum::<f64>();
+            }
+        }
+        for part in 0..parts {
+            let codes = &mut evidence[part * states * rows..(part + 1) * states * rows];
+            let shares = &work.sums[part * classes * rows..(part + 1) * classes * rows];
+            if let Some(told) = &mut told {
+                work.product.resize(classes * states, T::ZERO);
+                let shares = Matrix::new(shares, classes, rows);
+                product_nt(&mut work.product, shares, Matrix::new(codes, states, rows), false);
+                let habits = &self.by_part[part * classes * states..(part + 1) * classes * states];
+                for (i, (q, b)) in work.product.iter().zip(habits).enumerate() {
+                    let (class, state) = (i / states, i % states);
+                    told.states[class * slots + part * states + state] += q.wide() * b.wide();
+                }
+            }
+            work.product.resize(states * rows, T::ZERO);
+            let shares = Matrix::new(shares, classes, rows);
+            product_tn(&mut work.product, self.habits(part), shares, false);
+            for (u, &p) in codes.iter_mut().zip(&work.product) {
+                *u *= p;
+            }
+        }
+    }
+
+    fn habits(&self, part: usize) -> Matrix<'_, T> {
+        let (classes, states) = (self.classes, self.states);
+        Matrix::new(&self.by_part[part * classes * states..], classes, states)
+    }
+
+    /// The posterior of the classes and the log normalisers, from S and the labels.
+    fn infer(
+        &self,
+        norms: &[T],
+        labels: Option<&[Option<u32>]>,
+        rows: usize,
+        work: &mut ClassWork<T>,
+    ) {
+        let classes = self.classes;
+        let ClassWork { posterior, norms: out, sums, logs, .. } = work;
+        posterior.clear();
+        posterior.resize(classes * rows, 0.0);
+        out.clear();
+        out.extend((0..rows).map(|r| norms.chunks_exact(rows).map(|n| n[r].wide()).sum::<f64>()));
+        logs.clear();
+        for &log in &self.log_class {
+            logs.resize(logs.len() + rows, log);
+        }
+        // Logarithms of products cost less than sums of logarithms.
+        let mut running = vec![1.0; rows];
+        for class in 0..classes {
+            let logs = &mut logs[class * rows..(class + 1) * rows];
+            for part in sums.chunks_exact(classes * rows) {
+                let sums = &part[class * rows..(class + 1) * rows];
+                for ((running, log), sum) in running.iter_mut().zip(&mut *logs).zip(sums) {
+                    *running *= sum.wide();
+                    if *running < 1e-150 {
+                        *log += running.ln();
+                        *running = 1.0;
+                    }
+                }
+            }
+            for (running, log) in running.iter_mut().zip(logs) {
+                *log += running.ln();
+                *running = 1.0;
+            }
+        }
+        let mut of_row = vec![0.0; classes];
+        for row in 0..rows {
+            let label = labels.and_then(|l| l[row]).filter(|&l| (l as usize) < classes);
+            if let Some(label) = label {
+                let label = label as usize;
+                out[row] += logs[label * rows + row];
+                posterior[label * rows + row] = 1.0;
+                continue;
+            }
+            for (class, log) in of_row.iter_mut().enumerate() {
+                *log = logs[class * rows + row];
+            }
+            out[row] += softmax(&mut of_row);
+            for (class, z) in of_row.iter().enumerate() {
+                posterior[class * rows + row] = *z;
+            }
+        }
+    }
+
+    /// S becomes `w z / S`.
+    fn divide(&self, weights: Option<&[f64]>, rows: usize, work: &mut ClassWork<T>) {
+        for sums in work.sums.chunks_exact_mut(self.classes * rows) {
+            for (i, (sum, z)) in sums.iter_mut().zip(&work.posterior).enumerate() {
+                let weight = weights.map_or(1.0, |w| w[i % rows]);
+                *sum = T::of(weight * z / sum.wide());
+            }
+        }
+    }
+}
+
+/// Takes each part's best evidence off all of its states', row by row, and keeps it in `norms`.
+fn below_best<T: Real>(evidence: &mut [T], norms: &mut [T], states: usize, rows: usize) {
+    for (part, best) in evidence.chunks_exact_mut(states * rows).zip(norms.chunks_exact_mut(rows)) {
+        best.copy_from_slice(&part[..rows]);
+        for slot in part[rows..].chunks_exact(rows) {
+            for (best, &e) in best.iter_mut().zip(slot) {
+                *best = if e > *best { e } else { *best };
+            }
+        }
+        for slot in part.chunks_exact_mut(rows) {
+            for (e, &best) in slot.iter_mut().zip(&*best) {
+                *e -= best;
+            }
+        }
+    }
+}
