@@ -12,6 +12,7 @@ use mereo_data::steps::{StepKind, Steps};
 use mereo_data::toy::{Recovery, Toy};
 use mereo_data::write::write_picture_grid;
 use mereo_data::{ReadOptions, read};
+use rand::seq::SliceRandom;
 
 /// Restarts of a parts model, one of each kind of start.
 pub fn parts_plan() -> Plan {
@@ -70,6 +71,15 @@ pub fn cells(table: &Table<f64>) -> &[f64] {
         Cells::Dense(cells) => cells.values(),
         Cells::Sparse(_) => &[],
     }
+}
+
+/// So many rows of a table, at random.
+pub fn picked(table: &Table<f32>, rows: usize, seed: u64) -> Table<f32> {
+    let mut random = Context::new(seed).random("picked rows", [0, 0]);
+    let mut order: Vec<usize> = (0..table.rows()).collect();
+    order.shuffle(&mut random);
+    order.truncate(rows);
+    table.select_rows(&order)
 }
 
 /// Mean and standard deviation.
