@@ -11,7 +11,6 @@ pub mod gate;
 mod likelihood;
 pub mod mcfa;
 pub mod mcvq;
-mod memory;
 mod per_row;
 mod seed;
 mod starts;

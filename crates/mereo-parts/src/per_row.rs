@@ -25,7 +25,7 @@ use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, exp_in_place, product, product_n
 use mereo_core::slots::{Frame, SlotMoments};
 use mereo_core::{Batch, Real};
 
-use crate::memory::Memory;
+use mereo_core::Memory;
 
 /// Cells of a block of rows.
 const BLOCK_CELLS: usize = 1 << 15;

@@ -162,7 +162,7 @@ fn a_page_about_a_table_names_columns_and_filled_cells() {
     assert!(!page.contains("<img"));
     assert!(page.contains("weight"));
     assert!(page.contains(" sd<"));
-    assert!(page.contains("Row 42"));
+    assert!(page.contains("Row 41"));
     assert!(page.contains(">missing<") && page.contains("<em>2.5</em>"));
     assert!(page.contains("does not record how it was learned"));
     assert!(!page.contains("<section id=\"learning\""));

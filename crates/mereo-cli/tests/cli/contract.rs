@@ -276,7 +276,7 @@ fn parts_with_factors_do_what_parts_with_states_do() {
     world.ok("sample m.safetensors -n 3 -o s.npy");
     world.ok("report m.safetensors d.npy -o r.html");
     let page = world.text("r.html");
-    assert!(page.contains("factor 2 down") && page.contains("The parts and their factors"));
+    assert!(page.contains("factor 1 down") && page.contains("The parts and their factors"));
 }
 
 #[test]

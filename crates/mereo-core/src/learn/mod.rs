@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod gather;
+mod memory;
 mod observe;
 mod schedule;
 
@@ -12,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 pub use checkpoint::Checkpoints;
 pub use gather::{Statistics, gather, map_rows};
+pub use memory::Memory;
 pub use observe::{Observer, Record, Restart, Silent, Status, Training};
 pub use schedule::Schedule;
 

@@ -12,8 +12,8 @@ use super::normal::{Normal, pairs, place, width};
 use super::regression::{Sums, factor_of, solve_column};
 use crate::Gate;
 use crate::gate::{log_entropic_prior, move_gate, prior_of_gates};
-use crate::memory::Memory;
 use crate::per_row::{Appearance, PerRow, ROUNDS, RowSums, RowWork};
+use mereo_core::Memory;
 
 /// Fewer rows than this say nothing of a column.
 const NO_ROWS: f64 = 1e-9;

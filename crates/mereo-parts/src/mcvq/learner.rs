@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::Gate;
 use crate::classes::{ClassLayer, ClassStatistics, ClassWork, PreparedClasses};
 use crate::gate::{log_entropic_prior, move_gate, prior_of_gates};
-use crate::memory::Memory;
 use crate::per_row::{RowSums, RowWork};
+use mereo_core::Memory;
 
 use super::rows::{Gibbs, Rounds, RowPass, gate_sums};
 

@@ -5,8 +5,8 @@ use mereo_core::slots::{Frame, SlotMoments, SlotParams, WorstRows};
 use mereo_core::{Batch, Context, Pass, Random, Real, draw};
 use rand::RngExt;
 
-use crate::memory::Memory;
 use crate::per_row::{Appearance, PerRow, ROUNDS, ROUNDS_ALONE, RowSums, RowWork};
+use mereo_core::Memory;
 
 /// Monte Carlo EM: how many samples a pass learns from, and where random numbers come from.
 #[derive(Debug, Clone)]

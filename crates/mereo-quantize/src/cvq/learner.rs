@@ -3,7 +3,7 @@
 use mereo_core::math::{Matrix, product_nt, product_tn, softmax};
 use mereo_core::slots::first_smallest;
 use mereo_core::{
-    Batch, Context, Learner, Pass, Random, Real, Result, Source, Start, Statistics, draw,
+    Batch, Context, Learner, Memory, Pass, Random, Real, Result, Source, Start, Statistics, draw,
     sample_rows,
 };
 use rand::RngExt;
@@ -72,9 +72,15 @@ impl Sums {
         self.parts * self.states
     }
 
-    /// Explains a row: responsibilities into `explainer.code`. Returns `E‖x - Σ‖² - ‖x‖²`, and the
-    /// divergence of the responsibilities from the prior.
-    pub(super) fn explain(&self, seen: Seen<'_>, explainer: &mut Explainer) -> (f64, f64) {
+    /// Explains a row: responsibilities into `explainer.code`, found by a search or, if better, by
+    /// going on from those of the pass before. Returns `E‖x - Σ‖² - ‖x‖²`, and the divergence of the
+    /// responsibilities from the prior.
+    pub(super) fn explain(
+        &self,
+        seen: Seen<'_>,
+        before: Option<&[f64]>,
+        explainer: &mut Explainer,
+    ) -> (f64, f64) {
         explainer.code.resize(self.vectors(), 0.0);
         explainer.logs.resize(self.states, 0.0);
         self.search(seen, explainer);
@@ -83,15 +89,33 @@ impl Sums {
             Inference::MeanField => self.mean_field(seen, explainer),
             Inference::Gibbs => self.gibbs(seen, explainer),
         }
-        let square = self.expected_square(seen, &explainer.code);
-        let divergence = explainer
-            .code
+        let found = self.cost(seen, &explainer.code);
+        // Draws do not go on from draws: their mean would not be one of fresh ones.
+        let Some(before) = before.filter(|_| self.inference != Inference::Gibbs) else {
+            return found;
+        };
+        let searched = std::mem::replace(&mut explainer.code, before.to_vec());
+        if self.inference == Inference::MeanField {
+            self.mean_field(seen, explainer);
+        }
+        let gone_on = self.cost(seen, &explainer.code);
+        let total = |(square, divergence): (f64, f64)| 0.5 * square / self.variance + divergence;
+        if total(gone_on) < total(found) {
+            return gone_on;
+        }
+        explainer.code = searched;
+        found
+    }
+
+    /// `E‖x - Σ‖² - ‖x‖²`, and the divergence of the responsibilities from the prior.
+    fn cost(&self, seen: Seen<'_>, code: &[f64]) -> (f64, f64) {
+        let divergence = code
             .iter()
             .zip(&self.log_prior)
             .filter(|(m, _)| **m > 0.0)
             .map(|(m, b)| m * (m.ln() - b))
             .sum();
-        (square, divergence)
+        (self.expected_square(seen, code), divergence)
     }
 
     /// `E‖x - Σ_k μ‖² - ‖x‖²` under responsibilities.
@@ -297,6 +321,8 @@ impl Statistics for CvqStatistics {
 /// What looking needs, once a pass.
 pub(super) struct Prepared<T> {
     sums: Sums,
+    /// Whether what lanes remember belongs to another restart.
+    forget: bool,
     mean: Vec<f64>,
     vectors: Vec<T>,
     products: Vec<f64>,
@@ -306,6 +332,8 @@ pub(super) struct Prepared<T> {
 #[derive(Default)]
 pub(super) struct Work<T> {
     explainer: Explainer,
+    /// Responsibilities of the pass before, `[K J]` a row.
+    memory: Memory<T>,
     cells: Vec<T>,
     reaches: Vec<T>,
     codes: Vec<T>,
@@ -364,7 +392,7 @@ impl<T: Real> Learner<T> for CvqLearner<'_, T> {
         0
     }
 
-    fn prepare(&self, state: &State, _pass: Pass) -> Prepared<T> {
+    fn prepare(&self, state: &State, pass: Pass) -> Prepared<T> {
         let mut all = Vec::new();
         products(&state.mean, self.units.centre.len(), None, &mut all);
         Prepared {
@@ -381,6 +409,7 @@ impl<T: Real> Learner<T> for CvqLearner<'_, T> {
                     _ => state.prior.iter().map(|b| b.max(1e-300).ln()).collect(),
                 },
             },
+            forget: pass.pass == 0,
             vectors: state.mean.iter().map(|&m| T::of(m)).collect(),
             mean: state.mean.clone(),
             products: all,
@@ -401,6 +430,14 @@ impl<T: Real> Learner<T> for CvqLearner<'_, T> {
 
     fn workspace(&self) -> Work<T> {
         Work::default()
+    }
+
+    fn memory(&self, work: &Work<T>) -> Vec<f64> {
+        work.memory.keep()
+    }
+
+    fn remember(&self, work: &mut Work<T>, memory: &[f64]) {
+        work.memory.recall(memory);
     }
 
     fn look(
@@ -444,7 +481,14 @@ impl<T: Real> Learner<T> for CvqLearner<'_, T> {
                 work.reach.extend(work.reaches[at * n..(at + 1) * n].iter().map(|r| r.wide()));
                 let all = if complete { &prepared.products } else { &work.products };
                 let seen = Seen { reach: &work.reach, products: all };
-                let (square, divergence) = prepared.sums.explain(seen, &mut work.explainer);
+                let (kept, known) = work.memory.of(batch.first_row + row, 1, n, prepared.forget);
+                let before: Option<Vec<f64>> =
+                    known.then(|| kept.iter().map(|m| m.wide()).collect());
+                let (square, divergence) =
+                    prepared.sums.explain(seen, before.as_deref(), &mut work.explainer);
+                for (kept, &m) in kept.iter_mut().zip(&work.explainer.code) {
+                    *kept = T::of(m);
+                }
                 let own: f64 =
                     work.cells[at * d..(at + 1) * d].iter().map(|x| x.wide() * x.wide()).sum();
                 statistics.square += weight * (own + square).max(0.0);

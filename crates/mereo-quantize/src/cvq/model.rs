@@ -171,7 +171,7 @@ impl Cvq {
             );
             let products = if complete { &all } else { &some };
             let (square, divergence) =
-                sums.explain(Seen { reach: &reach, products }, &mut explainer);
+                sums.explain(Seen { reach: &reach, products }, None, &mut explainer);
             let own: f64 = values.iter().map(|x| x * x).sum();
             let square = (own + square).clamp(0.0, 1e290);
             visit(row, &explainer.code, square, divergence, observed.len());

@@ -41,14 +41,14 @@ fn codebooks_that_add_up_are_found() {
 #[test]
 fn the_bound_never_falls_without_draws() {
     let table = sums_of_two(200, 0.5, 2);
-    for inference in [Inference::MeanField, Inference::Local] {
+    // Half a row is added to every state's share, which the search does not look at.
+    for (inference, slack) in [(Inference::MeanField, 0.05), (Inference::Local, 1e-6)] {
         let params = CvqParams { inference, ..CvqParams::new(3, 3) };
         let plan = Plan { tolerance: 0.0, passes: 25, restarts: 2, ..Plan::default() };
         let (_, training) = fit(&params, &table, &plan, &Context::new(0), &mut Silent).unwrap();
         for restart in &training.restarts {
             for pair in restart.bounds.windows(2) {
-                // Half a row is added to every state, and sweeps end when little moves.
-                assert!(pair[1] >= pair[0] - 0.5, "{inference:?}: {pair:?}");
+                assert!(pair[1] >= pair[0] - slack, "{inference:?}: {pair:?}");
             }
         }
     }
@@ -75,7 +75,7 @@ fn responsibilities_and_bounds_agree_with_enumeration() {
             let log_prior = vec![-(3f64.ln()); 6];
             let sums = Sums { parts: 2, states: 3, inference, variance: 1.0, log_prior };
             let seen = Seen { reach: &reach, products: &all };
-            let (found, divergence) = sums.explain(seen, &mut explainer);
+            let (found, divergence) = sums.explain(seen, None, &mut explainer);
             if inference == Inference::Local {
                 let best = (0..9).map(|k| square(k / 3, 3 + k % 3)).fold(f64::INFINITY, f64::min);
                 assert!((own + found - best).abs() < 1e-9, "{name}");

@@ -1,18 +1,30 @@
 //! What is remembered of rows between passes.
 
-use mereo_core::Real;
+use crate::Real;
 
-/// What a lane remembers of its rows from one pass to the next.
+/// What a lane remembers of its rows from one pass to the next: some numbers a row. It belongs in
+/// the workspace of a [`Learner`](crate::Learner), whose `memory` and `remember` keep it in checkpoints.
+///
+/// ```
+/// use mereo_core::Memory;
+/// let mut memory = Memory::<f64>::default();
+/// let (row, known) = memory.of(10, 1, 2, false);
+/// assert!(!known);
+/// row[1] = 7.0;
+/// let mut again = Memory::default();
+/// again.recall(&memory.keep());
+/// assert_eq!(again.of(10, 1, 2, false), (&mut [0.0, 7.0][..], true));
+/// ```
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Memory<T> {
+pub struct Memory<T> {
     first_row: Option<usize>,
-    pub(crate) values: Vec<T>,
+    values: Vec<T>,
 }
 
 impl<T: Real> Memory<T> {
     /// The place of some rows, each with this many numbers, and whether it was written before;
     /// with `forget`, it counts as new whatever is there.
-    pub(crate) fn of(
+    pub fn of(
         &mut self,
         first_row: usize,
         rows: usize,
@@ -31,7 +43,7 @@ impl<T: Real> Memory<T> {
     }
 
     /// All of it, for a checkpoint: where the lane starts, then the numbers.
-    pub(crate) fn keep(&self) -> Vec<f64> {
+    pub fn keep(&self) -> Vec<f64> {
         match self.first_row {
             None => Vec::new(),
             Some(row) => {
@@ -41,7 +53,7 @@ impl<T: Real> Memory<T> {
     }
 
     /// What was kept.
-    pub(crate) fn recall(&mut self, kept: &[f64]) {
+    pub fn recall(&mut self, kept: &[f64]) {
         *self = match kept.split_first() {
             None => Self::default(),
             Some((row, values)) => Self {
