@@ -1,7 +1,7 @@
 //! Gibbs sampling, the noise going to nothing: simulated annealing.
 //!
 //! Each feature in turn is drawn given all others, `p(s_i = 1) = sig(-(h_i + Σ_l w_il s_l)/2σ²)`,
-//! with the noise of [`mf`](super::mf). At no noise the two are the same.
+//! with the noise of `mf`. At no noise the two are the same.
 
 use super::{Answer, Problem, Solver, mf, random, shuffle, sigmoid};
 use rand::RngExt;
