@@ -1,4 +1,4 @@
-"""FAISS's quantisers on the rows that the experiment `gvq_equal_bits` uses, and on the Vermeer's blocks.
+"""FAISS's quantisers on the rows of SIFT vectors that the experiment `gvq_equal_bits` uses.
 
 Prints squared error a row and microseconds to encode one, at 8 and at 16 bits, for comparison with what
 `cargo xtask experiments gvq_equal_bits` prints. Needs numpy and faiss-cpu; SIFT vectors in ../shared/data.
