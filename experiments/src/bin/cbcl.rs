@@ -1,13 +1,15 @@
 //! Thesis section 3.1.3 and JMLR 3.1: faces of 19 x 19 pixels rebuilt by models of about the same
-//! description length, and pixels of samples that are out of the range of the data.
+//! description length, pixels of samples that are out of the range of the data, and Figure 6: the
+//! bases of NMF (first two lines) and probabilistic PCA.
 //!
 //! `cargo xtask experiments cbcl`.
 
 use mereo_core::{
-    Cells, Context, Dense, Plan, Real, Result, Sample, Silent, Table, encode, sample, with_table,
+    Cells, Context, Dense, Picture, Plan, Real, Result, Sample, Silent, Table, encode, sample,
+    with_table,
 };
 use mereo_data::{ReadOptions, read};
-use mereo_experiments::{cells, mean_rms, parts_plan, shared};
+use mereo_experiments::{cells, draw_each, mean_rms, parts_plan, shared};
 use mereo_linear::{Loss, NmfParams, PcaParams, PpcaParams, factor, nmf, pca};
 use mereo_parts::{McvqParams, mcvq};
 use mereo_quantize::{VqParams, vq};
@@ -75,6 +77,9 @@ fn main() -> Result<()> {
     let params = PpcaParams::new(n);
     let (model, _) = factor::fit_ppca(&params, &train, &Plan::default(), &context, &mut Silent)?;
     println!("{:<8} {:>6}% {:>7.2}%", "PPCA", 7, 100.0 * outside(&model, &train, &context)?);
+    let bases = [factors.component(), model.component()].concat();
+    let picture = Picture { height: 19, width: 19, channels: 1 };
+    draw_each("cbcl-bases", &bases, picture, 12)?;
     // NMF has no density: each amount is that of some row, drawn independently.
     let codes = encode(&factors, &up, &context)?;
     let mut random = context.random("amounts", [0, 0]);

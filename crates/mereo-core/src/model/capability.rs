@@ -244,10 +244,17 @@ pub fn score<T: Real>(
     context: &Context,
 ) -> Result<Scores> {
     check_columns(model.expects_columns(), source)?;
-    let rows = map_rows(source, context, 1, |batch, out| model.score_batch(batch, out))?;
-    let ones = vec![1.0; rows.len()];
-    let weights = source.about().weights.as_ref().unwrap_or(&ones);
-    Ok(Scores::new(model.score_kind(), rows, weights))
+    // A streamed source knows the weights of the rows that it shows, and of no others.
+    let both = map_rows(source, context, 2, |batch, out| {
+        let mut scores = vec![0.0; batch.rows];
+        model.score_batch(batch, &mut scores);
+        for (row, (out, score)) in out.chunks_exact_mut(2).zip(scores).enumerate() {
+            out.copy_from_slice(&[score, batch.weight(row)]);
+        }
+    })?;
+    let (rows, weights): (Vec<f64>, Vec<f64>) =
+        both.chunks_exact(2).map(|pair| (pair[0], pair[1])).unzip();
+    Ok(Scores::new(model.score_kind(), rows, &weights))
 }
 
 /// New rows. Row `i` depends on the seed and `i` alone.

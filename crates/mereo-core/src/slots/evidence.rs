@@ -1,7 +1,7 @@
 //! The evidence of every row for every slot.
 
-use super::by_column::ByColumn;
 use super::columns::limited;
+use super::lines::{ByLine, UNIT, add_to_rows};
 use super::{Form, Frame, level_codes, level_of};
 use crate::math::{Matrix, product_nt, widest};
 use crate::{Absent, Batch, Block, Real, in_parallel};
@@ -48,9 +48,11 @@ pub struct SlotWork<T> {
     /// Observed cells, by the rows' weights.
     pub observed: f64,
     /// One row after another, `[R, S']`, for sparse batches.
-    pub(super) by_row: Vec<T>,
-    /// The entries of a sparse batch.
-    pub(super) entries: ByColumn<T>,
+    pub(super) by_row: Padded<T>,
+    /// The entries of a sparse batch by column: row and value.
+    pub(super) entries: ByLine<(u32, T)>,
+    /// The rows of a sparse batch by column and level.
+    pub(super) leveled: ByLine<u32>,
 }
 
 /// Natural parameters of the slots, ready to be multiplied with batches.
@@ -81,7 +83,7 @@ const TILE: usize = 64;
 
 /// Slots to a stored row of a sparse table: whole cache lines.
 pub(super) fn padded_slots(slots: usize) -> usize {
-    slots.next_multiple_of(16)
+    slots.next_multiple_of(UNIT)
 }
 
 /// Writes the first `count` columns of `[from_rows, from_columns]` as rows of `out`, each `stride`
@@ -107,7 +109,7 @@ pub(super) fn turn<T: Real>(
 }
 
 /// A vector whose first used element stands at the start of a cache line.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Padded<T> {
     values: Vec<T>,
     start: usize,
@@ -120,6 +122,14 @@ impl<T: Real> Padded<T> {
         let values = vec![T::ZERO; length + spare];
         let start = values.as_ptr().align_offset(64).min(spare);
         Self { values, start, length }
+    }
+
+    /// Makes it this long; what it holds then is unspecified.
+    pub(super) fn resize(&mut self, length: usize) {
+        if self.start + length > self.values.len() {
+            *self = Self::zeros(length);
+        }
+        self.length = length;
     }
 
     pub(super) fn as_slice(&self) -> &[T] {
@@ -280,11 +290,20 @@ impl<T: Real> Evidence<T> {
             (Coefficients::Levels { codes, levels, table }, Block::Sparse { .. }) => {
                 let stride = padded_slots(self.slots);
                 let table = table.as_slice();
-                self.by_row(batch, &self.prior, work, |column, value, sums| {
-                    let entry = (column * levels + level_of(codes, value)) * stride;
-                    for (sum, &e) in sums.iter_mut().zip(&table[entry..entry + stride]) {
-                        *sum += e;
-                    }
+                work.leveled.sort(
+                    batch,
+                    self.columns * levels,
+                    |column, value| column * levels + level_of(codes, value),
+                    |row, _| row,
+                );
+                self.by_row(batch, &self.prior, work, |work| {
+                    let by_row = work.by_row.as_mut_slice();
+                    work.leveled.for_each(
+                        #[inline(always)]
+                        |line, rows| {
+                            add_to_rows(&table[line * stride..(line + 1) * stride], rows, by_row);
+                        },
+                    );
                 });
             }
             (Coefficients::Entries { absent, table }, Block::Sparse { .. }) => {
@@ -294,16 +313,26 @@ impl<T: Real> Evidence<T> {
                     Absent::Unobserved => (&self.prior, T::ONE),
                     Absent::Zero => (&self.base, T::ZERO),
                 };
-                self.by_row(batch, start, work, |column, value, sums| {
-                    let x = self.frame.cell(column, value);
-                    let entry = &table[column * 3 * stride..(column + 1) * 3 * stride];
-                    let (square, rest) = entry.split_at(stride);
-                    let (linear, constant) = rest.split_at(stride);
-                    for (((sum, &a), &b), &c) in
-                        sums.iter_mut().zip(square).zip(linear).zip(constant)
-                    {
-                        *sum += (a * x + b) * x + one * c;
-                    }
+                work.entries.sort(batch, self.columns, |column, _| column, |row, x| (row, x));
+                self.by_row(batch, start, work, |work| {
+                    let by_row = work.by_row.as_mut_slice();
+                    work.entries.for_each(
+                        #[inline(always)]
+                        |column, entries| {
+                            let line = &table[column * 3 * stride..(column + 1) * 3 * stride];
+                            let (square, rest) = line.split_at(stride);
+                            let (linear, constant) = rest.split_at(stride);
+                            for &(row, value) in entries {
+                                let x = self.frame.cell(column, value);
+                                let sums = &mut by_row[row as usize * stride..][..stride];
+                                for (((sum, &a), &b), &c) in
+                                    sums.iter_mut().zip(square).zip(linear).zip(constant)
+                                {
+                                    *sum += (a * x + b) * x + one * c;
+                                }
+                            }
+                        },
+                    );
                 });
             }
             _ => unreachable!("evidence is derived for the form of the data that it looks at"),
@@ -317,27 +346,22 @@ impl<T: Real> Evidence<T> {
         batch: &Batch<'_, T>,
         start: &[T],
         work: &mut SlotWork<T>,
-        add: impl Fn(usize, T, &mut [T]),
+        add: impl Fn(&mut SlotWork<T>),
     ) {
         let (stride, rows) = (padded_slots(self.slots), batch.rows);
-        work.entries.sort(batch);
-        work.by_row.clear();
-        work.by_row.resize(rows * stride, T::ZERO);
-        for sums in work.by_row.chunks_exact_mut(stride) {
+        work.by_row.resize(rows * stride);
+        for sums in work.by_row.as_mut_slice().chunks_exact_mut(stride) {
             sums[..self.slots].copy_from_slice(start);
+            sums[self.slots..].fill(T::ZERO);
         }
-        let by_row = &mut work.by_row[..];
-        work.entries.for_each(
-            #[inline(always)]
-            |column, row, value| add(column, value, &mut by_row[row * stride..(row + 1) * stride]),
-        );
+        add(work);
         work.observed = (0..rows)
             .map(|row| {
                 let cells = if self.is_zero() { self.columns } else { batch.stored(row) };
                 batch.weight(row) * cells as f64
             })
             .sum();
-        turn(&work.by_row, rows, stride, &mut work.slots, self.slots, rows);
+        turn(work.by_row.as_slice(), rows, stride, &mut work.slots, self.slots, rows);
     }
 
     fn is_zero(&self) -> bool {

@@ -17,12 +17,12 @@
 //! Responsibilities stand slot after slot (`[S, R]`), so that everything done to them is a plain
 //! loop over rows that the compiler can vectorise. Sparse batches visit stored entries only.
 
-mod by_column;
 mod clusters;
 mod columns;
 mod densities;
 mod evidence;
 mod ground;
+mod lines;
 mod lloyd;
 mod nearest;
 mod statistics;

@@ -1,7 +1,8 @@
 //! The moments of the rows that each slot is responsible for.
 
 use super::evidence::{Padded, padded_slots, turn};
-use super::{Form, Frame, SlotWork, level_codes, level_of};
+use super::lines::add_rows;
+use super::{Form, Frame, SlotWork};
 use crate::math::{Matrix, add_product};
 use crate::{Absent, Batch, Block, Real, in_parallel};
 
@@ -39,7 +40,7 @@ enum Sums<T> {
     /// `[D, 3, S']`.
     Entries { absent: Absent, quick: Quick<T> },
     /// `[D, L, S']`: how often each level occurred.
-    Levels { codes: [u8; super::LEVEL_CODES], levels: Vec<f64>, quick: Quick<T> },
+    Levels { levels: Vec<f64>, quick: Quick<T> },
 }
 
 /// Sums in the data's own type, added to `f64` ones from time to time.
@@ -58,26 +59,8 @@ impl<T: Real> Quick<T> {
         Self { rows: 0, waiting: Padded::zeros(length), summed: false, sums: Vec::new() }
     }
 
-    /// Adds the entries of a sparse batch, each with its row's responsibilities `[S']`.
-    #[inline(always)]
-    fn add_entries(
-        &mut self,
-        work: &mut SlotWork<T>,
-        slots: usize,
-        rows: usize,
-        add: impl Fn(&mut [T], usize, T, &[T]),
-    ) {
-        let stride = padded_slots(slots);
-        work.by_row.clear();
-        work.by_row.resize(rows * stride, T::ZERO);
-        turn(&work.slots, slots, rows, &mut work.by_row, rows, stride);
-        let (table, by_row) = (self.waiting.as_mut_slice(), &work.by_row[..]);
-        work.entries.for_each(
-            #[inline(always)]
-            |column, row, value| {
-                add(table, column, value, &by_row[row * stride..(row + 1) * stride]);
-            },
-        );
+    /// Counts rows of a sparse batch whose sums were added to [`Self::waiting`].
+    fn added_sparse(&mut self, rows: usize) {
         self.rows += rows;
         if self.rows >= QUICK_ROWS {
             self.flush();
@@ -192,7 +175,6 @@ impl<T: Real> SlotStatistics<T> {
         let sums = match form {
             Form::Dense => Sums::Dense(Quick::zeros(slots * 3 * columns)),
             Form::Unobserved { levels } if !levels.is_empty() => Sums::Levels {
-                codes: level_codes(levels),
                 levels: levels.clone(),
                 quick: Quick::zeros(columns * levels.len() * stride),
             },
@@ -229,32 +211,56 @@ impl<T: Real> SlotStatistics<T> {
                 );
                 quick.added_dense(rows);
             }
-            (Sums::Levels { codes, levels, quick }, Block::Sparse { .. }) => {
-                let stride = padded_slots(self.slots);
-                let count = levels.len();
-                quick.add_entries(work, self.slots, rows, |table, column, value, row| {
-                    let entry = (column * count + level_of(codes, value)) * stride;
-                    for (sum, &m) in table[entry..entry + stride].iter_mut().zip(row) {
-                        *sum += m;
-                    }
-                });
+            (Sums::Levels { quick, .. }, Block::Sparse { .. }) => {
+                let stride = Self::turn_to_rows(self.slots, rows, work);
+                let (table, by_row) = (quick.waiting(), work.by_row.as_slice());
+                work.leveled.for_each(
+                    #[inline(always)]
+                    |line, rows| {
+                        add_rows(&mut table[line * stride..(line + 1) * stride], rows, by_row);
+                    },
+                );
+                quick.added_sparse(rows);
             }
             (Sums::Entries { quick, .. }, Block::Sparse { .. }) => {
-                let stride = padded_slots(self.slots);
-                quick.add_entries(work, self.slots, rows, |table, column, value, row| {
-                    let x = frame.cell(column, value);
-                    let entry = &mut table[column * 3 * stride..(column + 1) * 3 * stride];
-                    let (square, rest) = entry.split_at_mut(stride);
-                    let (linear, count) = rest.split_at_mut(stride);
-                    for (((a, b), c), &m) in square.iter_mut().zip(linear).zip(count).zip(row) {
-                        *c += m;
-                        *b += m * x;
-                        *a += m * x * x;
-                    }
-                });
+                let stride = Self::turn_to_rows(self.slots, rows, work);
+                let (table, by_row) = (quick.waiting(), work.by_row.as_slice());
+                work.entries.for_each(
+                    #[inline(always)]
+                    |column, entries| {
+                        let line = &mut table[column * 3 * stride..(column + 1) * 3 * stride];
+                        let (square, rest) = line.split_at_mut(stride);
+                        let (linear, count) = rest.split_at_mut(stride);
+                        for &(row, value) in entries {
+                            let x = frame.cell(column, value);
+                            let row = &by_row[row as usize * stride..][..stride];
+                            for (((a, b), c), &m) in square
+                                .iter_mut()
+                                .zip(linear.iter_mut())
+                                .zip(count.iter_mut())
+                                .zip(row)
+                            {
+                                *c += m;
+                                *b += m * x;
+                                *a += m * x * x;
+                            }
+                        }
+                    },
+                );
+                quick.added_sparse(rows);
             }
             _ => unreachable!("statistics are made for the form of the data that they sum"),
         }
+    }
+
+    /// Writes responsibilities row by row; returns how far rows are apart.
+    fn turn_to_rows(slots: usize, rows: usize, work: &mut SlotWork<T>) -> usize {
+        let stride = padded_slots(slots);
+        work.by_row.resize(rows * stride);
+        let by_row = work.by_row.as_mut_slice();
+        by_row.chunks_exact_mut(stride).for_each(|row| row[slots..].fill(T::ZERO));
+        turn(&work.slots, slots, rows, by_row, rows, stride);
+        stride
     }
 
     /// Adds another's sums.

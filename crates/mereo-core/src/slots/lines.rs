@@ -1,0 +1,185 @@
+//! The entries of a sparse batch, sorted by the line of a table that they look up.
+//!
+//! Looking at a sparse batch visits, for each entry, a line of a table by column that is far
+//! larger than the caches, and a line by row that is not. In the batch's own order every entry
+//! would jump to another page of the large table; sorted, the large table is walked from
+//! front to back and the jumps stay within the rows of the batch. A counting sort costs far less
+//! than the jumps that it saves, and a line that several entries share stays in registers.
+
+use crate::math::widest;
+use crate::{Batch, Block, Real};
+
+/// What is kept of each entry, sorted by line; within a line, rows rise.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ByLine<P> {
+    /// Where each line's entries start; one more than there are lines.
+    starts: Vec<u32>,
+    entries: Vec<P>,
+    /// The line of each entry, in the batch's order.
+    lines: Vec<u32>,
+}
+
+impl<P: Copy + Default> ByLine<P> {
+    /// Takes the entries of a sparse batch (of a dense one, none): `line(column, value)` of
+    /// `lines` lines, and what to `keep(row, value)`.
+    #[inline(always)]
+    pub(super) fn sort<T: Real>(
+        &mut self,
+        batch: &Batch<'_, T>,
+        lines: usize,
+        line: impl Fn(usize, T) -> usize,
+        keep: impl Fn(u32, T) -> P,
+    ) {
+        self.starts.clear();
+        self.starts.resize(lines + 1, 0);
+        let Block::Sparse { starts, indices, values, .. } = batch.block else { return };
+        self.lines.clear();
+        self.lines.extend(
+            indices.iter().zip(values).map(|(&column, &x)| line(column as usize, x) as u32),
+        );
+        for &line in &self.lines {
+            self.starts[line as usize + 1] += 1;
+        }
+        let mut before = 0;
+        for start in &mut self.starts {
+            before += *start;
+            *start = before;
+        }
+        self.entries.resize(values.len(), P::default());
+        for row in 0..batch.rows {
+            let range = starts[row] - starts[0]..starts[row + 1] - starts[0];
+            for (&line, &value) in self.lines[range.clone()].iter().zip(&values[range]) {
+                // Each start moves to its line's end while entries are put in ...
+                let place = &mut self.starts[line as usize];
+                self.entries[*place as usize] = keep(row as u32, value);
+                *place += 1;
+            }
+        }
+        // ... and is where the next line starts.
+        self.starts.copy_within(..lines, 1);
+        self.starts[0] = 0;
+    }
+
+    /// Calls `visit(line, entries)` for every line that has entries, with the widest instructions
+    /// the machine has.
+    #[inline(always)]
+    pub(super) fn for_each(&self, mut visit: impl FnMut(usize, &[P])) {
+        widest(
+            #[inline(always)]
+            || {
+                for (line, pair) in self.starts.windows(2).enumerate() {
+                    if pair[0] < pair[1] {
+                        visit(line, &self.entries[pair[0] as usize..pair[1] as usize]);
+                    }
+                }
+            },
+        );
+    }
+}
+
+/// Numbers of a line that are held in registers.
+const HELD: usize = 64;
+/// Lines are whole multiples of this.
+pub(super) const UNIT: usize = 16;
+
+/// Adds a line to each of these rows of `by_row`.
+#[inline(always)]
+pub(super) fn add_to_rows<T: Real>(line: &[T], rows: &[u32], by_row: &mut [T]) {
+    let stride = line.len();
+    let mut from = 0;
+    while from + HELD <= stride {
+        add_piece_to_rows::<T, HELD>(line, from, rows, by_row);
+        from += HELD;
+    }
+    while from < stride {
+        add_piece_to_rows::<T, UNIT>(line, from, rows, by_row);
+        from += UNIT;
+    }
+}
+
+#[inline(always)]
+fn add_piece_to_rows<T: Real, const N: usize>(
+    line: &[T],
+    from: usize,
+    rows: &[u32],
+    by_row: &mut [T],
+) {
+    let held: [T; N] = std::array::from_fn(|i| line[from + i]);
+    for &row in rows {
+        let at = row as usize * line.len() + from;
+        for (sum, e) in by_row[at..at + N].iter_mut().zip(held) {
+            *sum += e;
+        }
+    }
+}
+
+/// Adds each of these rows of `by_row` to a line.
+#[inline(always)]
+pub(super) fn add_rows<T: Real>(line: &mut [T], rows: &[u32], by_row: &[T]) {
+    let stride = line.len();
+    let mut from = 0;
+    while from + HELD <= stride {
+        add_piece_of_rows::<T, HELD>(line, from, rows, by_row);
+        from += HELD;
+    }
+    while from < stride {
+        add_piece_of_rows::<T, UNIT>(line, from, rows, by_row);
+        from += UNIT;
+    }
+}
+
+#[inline(always)]
+fn add_piece_of_rows<T: Real, const N: usize>(
+    line: &mut [T],
+    from: usize,
+    rows: &[u32],
+    by_row: &[T],
+) {
+    let stride = line.len();
+    let mut held: [T; N] = std::array::from_fn(|i| line[from + i]);
+    for &row in rows {
+        let at = row as usize * stride + from;
+        for (sum, &m) in held.iter_mut().zip(&by_row[at..at + N]) {
+            *sum += m;
+        }
+    }
+    line[from..from + N].copy_from_slice(&held);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Absent;
+
+    #[test]
+    fn lines_and_rows_meet_where_entries_say() {
+        let block = Block::Sparse {
+            starts: &[0, 2, 3, 5],
+            indices: &[0, 2, 2, 0, 1],
+            values: &[1.0, 2.0, 1.0, 1.0, 2.0],
+            absent: Absent::Unobserved,
+        };
+        let (weights, labels) = (None, None);
+        let batch = &Batch { first_row: 0, rows: 3, columns: 3, block, weights, labels };
+        let mut sorted = ByLine::default();
+        sorted.sort(batch, 6, |column, x| 2 * column + usize::from(x > 1.5), |row, _| row);
+        let mut found = Vec::new();
+        sorted.for_each(|line, rows| found.push((line, rows.to_vec())));
+        assert_eq!(found, [(0, vec![0, 2]), (3, vec![2]), (4, vec![1]), (5, vec![0])]);
+        // 80 is a held piece and a unit.
+        for stride in [16, 64, 80] {
+            let line: Vec<f64> = (0..stride).map(f64::from).collect();
+            let mut by_row = vec![1.0; 3 * stride as usize];
+            add_to_rows(&line, &[0, 2], &mut by_row);
+            let width = stride as usize;
+            for i in 0..width {
+                assert_eq!(by_row[i], 1.0 + i as f64);
+                assert_eq!(by_row[width + i], 1.0);
+                assert_eq!(by_row[2 * width + i], 1.0 + i as f64);
+            }
+            let mut line = line;
+            add_rows(&mut line, &[1, 2], &by_row);
+            assert!((0..width).all(|i| line[i] == 2.0 + 2.0 * i as f64));
+        }
+    }
+}
