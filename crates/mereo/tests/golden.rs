@@ -4,21 +4,26 @@
 use std::path::{Path, PathBuf};
 
 use mereo::AnyModel;
-use mereo::core::{AnyTable, Context, score};
+use mereo::core::{AnyTable, Cells, Context, Table, reconstruct, score};
 use mereo::data::{ReadOptions, read};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
+fn table(name: &str) -> Table<f64> {
+    match read(&golden(name), &ReadOptions::default()).unwrap() {
+        AnyTable::F64(table) => table,
+        AnyTable::F32(_) => panic!("text is read in double precision"),
+    }
+}
+
 #[test]
 fn files_of_format_1_load_and_score_as_they_did() {
-    let AnyTable::F64(rows) = read(&golden("rows.csv"), &ReadOptions::default()).unwrap() else {
-        panic!("text is read in double precision");
-    };
+    let rows = table("rows.csv");
     let text = std::fs::read_to_string(golden("scores.json")).unwrap();
     let expected: serde_json::Value = serde_json::from_str(&text).unwrap();
-    for name in ["mcvq", "mcvq-factorised", "mcfa", "vq", "gmm"] {
+    for name in ["mcvq", "mcvq-factorised", "mcfa", "vq", "gmm", "pca", "ppca", "fa"] {
         let path = golden(&format!("{name}-1.safetensors"));
         let (model, manifest) = AnyModel::open(&path).unwrap();
         let kind = name.split('-').next().unwrap();
@@ -39,6 +44,21 @@ fn files_of_format_1_load_and_score_as_they_did() {
                 (now - then).abs() < 1e-9 * (1.0 + then.abs()),
                 "{name}, row {row}: {now} {then}"
             );
+        }
+    }
+}
+
+#[test]
+fn files_of_models_without_densities_rebuild_as_they_did() {
+    for (name, rows) in [("nmf", "amounts.csv")] {
+        let (model, manifest) = AnyModel::open(&golden(&format!("{name}-1.safetensors"))).unwrap();
+        assert_eq!((model.kind(), manifest.format), (name, 1));
+        let rebuilt =
+            reconstruct(model.reconstructor::<f64>().unwrap(), &table(rows), &Context::new(0));
+        let then = table(&format!("{name}-rebuilt.csv"));
+        let Cells::Dense(then) = then.cells() else { panic!("text is dense") };
+        for (at, (now, then)) in rebuilt.unwrap().values().iter().zip(then.values()).enumerate() {
+            assert!((now - then).abs() < 1e-9 * (1.0 + then.abs()), "{name}, {at}: {now} {then}");
         }
     }
 }
