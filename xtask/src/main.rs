@@ -55,18 +55,22 @@ fn main() -> ExitCode {
 }
 
 /// Every check, the quick ones first.
+/// Programs without tests: that they are sound Rust the lints have seen, and optimising each of
+/// them would take longer than all tests.
+const UNTESTED: [&str; 4] = ["--exclude", "mereo-experiments", "--exclude", "mereo-benches"];
+
 fn test() -> Outcome {
     cargo("fmt --all --check").run()?;
     cargo("clippy --workspace --all-targets -- --deny warnings").run()?;
     docs()?;
     // Everything at once: building package by package would choose features, and compile what
     // we depend on, anew for each.
-    cargo("build --workspace --all-targets").run()?;
+    cargo("build --workspace --all-targets").with(UNTESTED).run()?;
     if exists("cargo-nextest") {
-        cargo("nextest run --workspace").run()?;
+        cargo("nextest run --workspace").with(UNTESTED).run()?;
     } else {
         println!("\ncargo-nextest is not installed: cargo's own runner does the same, one by one");
-        cargo("test --workspace --lib --bins --tests --examples").run()?;
+        cargo("test --workspace --lib --bins --tests --examples").with(UNTESTED).run()?;
     }
     cargo("test --workspace --doc").run()?;
     browser::run()
