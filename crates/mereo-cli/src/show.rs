@@ -102,7 +102,7 @@ fn of_view(view: &PartsView<'_>) -> Vec<Part> {
             // How much the states differ in a column, as far as the column is the part's.
             let gate = |d: usize| view.gate_of(d)[part];
             let mut told: Vec<(usize, f64)> =
-                own.iter().map(|&d| (d, gate(d) * spread(view, part, prior, d))).collect();
+                own.iter().map(|&d| (d, gate(d) * view.spread(part, d))).collect();
             told.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             told.truncate(STRONGEST);
             Part {
@@ -127,20 +127,6 @@ fn conspicuous(view: &PartsView<'_>, part: usize, state: usize) -> [Vec<usize>; 
         order.truncate(CONSPICUOUS);
         order
     })
-}
-
-/// The standard deviation of a column's mean over the states of a part, or along its factors.
-fn spread(view: &PartsView<'_>, part: usize, prior: &[f64], column: usize) -> f64 {
-    if view.looks == Looks::Factors {
-        // Looks are two deviations up and down each factor.
-        let loading = |f: usize| {
-            view.state(part, 1 + 2 * f)[column] / 4.0 - view.state(part, 2 + 2 * f)[column] / 4.0
-        };
-        return (0..view.states / 2).map(|f| loading(f).powi(2)).sum::<f64>().sqrt();
-    }
-    let mean = |state: usize| view.state(part, state)[column];
-    let centre: f64 = prior.iter().enumerate().map(|(j, p)| p * mean(j)).sum();
-    prior.iter().enumerate().map(|(j, p)| p * (mean(j) - centre).powi(2)).sum::<f64>().sqrt()
 }
 
 impl Part {

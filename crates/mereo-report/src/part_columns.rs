@@ -55,7 +55,14 @@ fn columns(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates, k: usize) -> M
     let of_part = |d: usize| gates.owner[d] as usize == k || gate(d) >= NOTABLE;
     let count = (0..view.columns).filter(|&d| of_part(d)).count();
     let wanted = count.min(COLUMNS_OPEN + COLUMNS_FOLDED);
-    let order = top(view.columns, wanted, |d| if of_part(d) { gate(d) } else { -1.0 });
+    // By whole per cents, and where those are alike by how much the part moves the column.
+    let moved = |d: usize| {
+        let moved = view.in_units(d, parts.spread(k, d));
+        if moved.is_finite() { moved / (1.0 + moved) } else { 0.0 }
+    };
+    let order = top(view.columns, wanted, |d| {
+        if of_part(d) { (100.0 * gate(d)).round() + 0.5 * moved(d) } else { -1.0 }
+    });
     let (open, folded) = order.split_at(order.len().min(COLUMNS_OPEN));
     let list = |columns: &[usize]| {
         html! {

@@ -123,6 +123,20 @@ impl<'a> PartsView<'a> {
         of.collect()
     }
 
+    /// How much a part moves a column: the standard deviation of the column's mean over the part's
+    /// states, or along its factors.
+    pub fn spread(&self, part: usize, column: usize) -> f64 {
+        let mean = |state: usize| self.state(part, state)[column];
+        if self.looks == Looks::Factors {
+            // Looks are two deviations up and down each factor.
+            let loading = |f: usize| mean(1 + 2 * f) / 4.0 - mean(2 + 2 * f) / 4.0;
+            return (0..self.states / 2).map(|f| loading(f).powi(2)).sum::<f64>().sqrt();
+        }
+        let prior = &self.state_prior[part * self.states..(part + 1) * self.states];
+        let centre: f64 = prior.iter().enumerate().map(|(j, p)| p * mean(j)).sum();
+        prior.iter().enumerate().map(|(j, p)| p * (mean(j) - centre).powi(2)).sum::<f64>().sqrt()
+    }
+
     /// The part that each column belongs to most.
     pub fn part_of_column(&self) -> Vec<usize> {
         (0..self.columns).map(|d| argmax(self.gate_of(d))).collect()
