@@ -16,17 +16,23 @@ pub(crate) fn align<T: Real>(
     names: Option<&[String]>,
     data: &Path,
 ) -> Result<Box<dyn Source<T>>> {
+    let both = own_names(names).zip(own_names(source.about().names.as_deref()));
     if source.columns() != columns {
-        return Err(Error::found(
-            Place::file(data),
+        let (mut found, mut expected) = (
             format!("{} columns", source.columns()),
             format!("the {columns} columns that the model has"),
-        ));
+        );
+        if let Some((names, own)) = both {
+            if let Some(name) = first_not_in(own, names) {
+                found += &format!(", `{name}` among them");
+            }
+            if let Some(name) = first_not_in(names, own) {
+                expected += &format!(", `{name}` among them");
+            }
+        }
+        return Err(Error::found(Place::file(data), found, expected));
     }
-    let (Some(names), Some(own)) = (own_names(names), own_names(source.about().names.as_deref()))
-    else {
-        return Ok(source);
-    };
+    let Some((names, own)) = both else { return Ok(source) };
     if names == own {
         return Ok(source);
     }
@@ -49,11 +55,12 @@ pub(crate) fn align<T: Real>(
     Ok(Box::new(Reordered { inner: source, from, to, about }))
 }
 
+fn first_not_in<'a>(names: &'a [String], others: &[String]) -> Option<&'a String> {
+    let others: HashSet<&String> = others.iter().collect();
+    names.iter().find(|name| !others.contains(name))
+}
+
 fn different(names: &[String], own: &[String], data: &Path) -> Error {
-    let first_not_in = |names: &[String], others: &[String]| {
-        let others: HashSet<&String> = others.iter().collect();
-        names.iter().find(|name| !others.contains(name)).cloned()
-    };
     let found = match first_not_in(own, names) {
         Some(name) => format!("a column `{name}` that the model does not know"),
         None => "a column twice".to_owned(),
@@ -202,6 +209,7 @@ mod tests {
         };
         assert!(told("a c", 2).contains("`b`") && told("a c", 2).contains("`c`"));
         assert!(told("a b c", 3).contains("2 columns") && told("a b c", 3).contains("3 columns"));
+        assert!(told("a b c", 3).ends_with("`c` among them"), "{}", told("a b c", 3));
         assert!(told("0 1", 2).is_empty());
         assert!(!told("a a", 2).is_empty());
     }
