@@ -18,18 +18,14 @@ pub(crate) fn align<T: Real>(
 ) -> Result<Box<dyn Source<T>>> {
     let both = own_names(names).zip(own_names(source.about().names.as_deref()));
     if source.columns() != columns {
-        let (mut found, mut expected) = (
-            format!("{} columns", source.columns()),
-            format!("the {columns} columns that the model has"),
-        );
-        if let Some((names, own)) = both {
-            if let Some(name) = first_not_in(own, names) {
-                found += &format!(", `{name}` among them");
-            }
-            if let Some(name) = first_not_in(names, own) {
-                expected += &format!(", `{name}` among them");
-            }
-        }
+        let among = |name: Option<&String>| {
+            name.map_or_else(String::new, |name| format!(", `{name}` among them"))
+        };
+        let (new, lacking) = both.map_or((None, None), |(names, own)| {
+            (first_not_in(own, names), first_not_in(names, own))
+        });
+        let found = format!("{} columns{}", source.columns(), among(new));
+        let expected = format!("the {columns} columns that the model has{}", among(lacking));
         return Err(Error::found(Place::file(data), found, expected));
     }
     let Some((names, own)) = both else { return Ok(source) };
