@@ -1,11 +1,16 @@
-//! The mathematics that models share: matrix products, exponentials, log-sum-exp, minimisation.
+//! The mathematics that models share: matrix products and factors, exponentials, log-sum-exp,
+//! minimisation.
 
 pub mod exp;
+mod factors;
+mod gamma;
 mod lbfgs;
 pub(crate) mod ln;
 mod symmetric;
 
 pub use exp::exp_in_place;
+pub use factors::{Whitening, inverse, product_upper, whitening};
+pub use gamma::{digamma, ln_gamma};
 pub use lbfgs::minimise;
 pub use symmetric::{Eigen, cholesky, cholesky_inverse, cholesky_solve, eigen, orient, packed};
 

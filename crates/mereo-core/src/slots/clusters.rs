@@ -61,6 +61,35 @@ impl Clusters {
         })
     }
 
+    /// The mean that each row of a table is nearest to, as [`about`](Self::about) takes it.
+    ///
+    /// ```
+    /// use mereo_core::{Dense, Table, slots::Clusters};
+    /// let table = Table::from(Dense::new(3, 1, vec![0.0, 9.0, 1.0])?);
+    /// assert_eq!(Clusters::nearest(&table, &[0.5, 9.0], &[1.0])?, [0, 1, 0]);
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    pub fn nearest<T: Real>(
+        source: &dyn Source<T>,
+        mean: &[f64],
+        unit: &[f64],
+    ) -> Result<Vec<usize>> {
+        let columns = unit.len();
+        let units: Vec<f64> = (0..mean.len()).map(|i| unit[i % columns]).collect();
+        let slots = Densities::new(columns, mean, &units);
+        let (mut cells, mut out) = (RowCells::default(), Vec::with_capacity(source.rows()));
+        let mut distance = vec![0.0; mean.len() / columns.max(1)];
+        let mut lane = source.lane(0..source.batches())?;
+        while let Some(batch) = lane.next_batch()? {
+            for row in 0..batch.rows {
+                cells.take(&batch, row);
+                slots.squares(&cells, &mut distance);
+                out.push(first_smallest(&distance));
+            }
+        }
+        Ok(out)
+    }
+
     /// Adds the row whose cells and distances are at hand.
     fn add(&mut self, mean: &[f64], columns: usize, weight: f64) {
         let state = first_smallest(&self.distance);
