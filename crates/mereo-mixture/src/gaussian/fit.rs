@@ -1,21 +1,15 @@
 //! Learning from a source: the start, and the loop.
 
-use mereo_core::slots::{Clusters, ColumnMoments, Ground, Lloyd};
-use mereo_core::{
-    Context, Learned, Observer, Plan, Real, Result, Silent, Source, Start, Training, learn,
-    sample_rows,
-};
+use mereo_core::slots::Ground;
+use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Start, Training, learn};
 
-use super::learner::{GmmLearner, State, normalise};
-use super::{Gmm, GmmParams};
+use super::learner::{GmmLearner, State};
+use super::model::Spread;
+use super::{Covariance, Gmm, GmmParams};
+use crate::full::{MixtureLearner, Shape, in_data_units};
+use crate::start::clusters;
 
-/// Rows that the start is learned from (fewer if dense ones would be more cells than this), and
-/// for how many passes.
-const START_ROWS: usize = 16_384;
-const START_CELLS: usize = 1 << 25;
-const START_PASSES: usize = 30;
-
-/// Learns a diagonal Gaussian mixture.
+/// Learns a Gaussian mixture.
 ///
 /// ```
 /// use mereo_core::{Context, Dense, Plan, Silent, Table};
@@ -40,9 +34,50 @@ pub fn fit<T: Real>(
     params.check()?;
     params.check_columns(source.columns())?;
     let ground = Ground::survey(source, context)?;
-    let learner = GmmLearner { params, ground: &ground };
+    let shape = match params.covariance {
+        Covariance::Spherical | Covariance::Diagonal => {
+            let learner = GmmLearner { params, ground: &ground };
+            let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
+            let State { prior, mean, variance, .. } = state;
+            let spread = if params.covariance == Covariance::Spherical {
+                Spread::Spherical
+            } else {
+                Spread::Diagonal
+            };
+            return Ok((Gmm::new(prior, mean, variance, spread), training));
+        }
+        Covariance::Tied => Shape::Tied,
+        Covariance::Full => Shape::Full,
+        Covariance::LowRank => Shape::LowRank(params.factors),
+    };
+    let learner = MixtureLearner {
+        described: format!("gmm {params:?}"),
+        components: params.components,
+        shape,
+        hard: params.hard,
+        tails: false,
+        floor: params.variance_floor,
+        ground: &ground,
+    };
     let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
-    Ok((Gmm::new(state.mean, state.variance, state.prior), training))
+    let frame = &ground.frame;
+    let (mean, covariance) = in_data_units(frame, &state.mean, &state.covariance);
+    let d = frame.columns();
+    let spread = match shape {
+        Shape::Tied => Spread::Tied(covariance),
+        Shape::Full => Spread::Full(covariance),
+        Shape::LowRank(k) => {
+            let scaled = |values: &[f64], width: usize, power: i32| -> Vec<f64> {
+                let of = |(i, v): (usize, &f64)| v * frame.scale(i / width % d).powi(power);
+                values.iter().enumerate().map(of).collect()
+            };
+            Spread::LowRank {
+                loading: scaled(&state.loading, k, 1),
+                noise: scaled(&state.noise, 1, 2),
+            }
+        }
+    };
+    Ok((Gmm::of_spread(state.weight, mean, spread), training))
 }
 
 /// k-means on a sample of the rows, then the variances of its clusters.
@@ -52,29 +87,16 @@ pub(super) fn start<T: Real>(
     restart: usize,
     context: &Context,
 ) -> Result<Start<State>> {
-    let (ground, components) = (learner.ground, learner.params.components);
-    let columns = ground.reference.len();
-    let dense = source.absent().is_none();
-    let most = if dense { START_ROWS.min(START_CELLS / columns) } else { START_ROWS };
-    let most = most.max(4 * components);
-    let sample = sample_rows(source, most, "gmm start", context)?;
-    let moments = ColumnMoments::of(&sample, context)?;
-    let unit = ground.reference.clone();
-    let lloyd = Lloyd::new(1, components, None, unit, &moments, ground.form.clone());
-    let own = context.with_seed(context.seed().wrapping_add(restart as u64));
-    let plan = Plan { passes: START_PASSES, tolerance: 1e-6, ..Plan::default() };
-    let mean = learn(&lloyd, &sample, &plan, &own, &mut Silent)?.state.mean;
-    let clusters = Clusters::about(&sample, &mean, &ground.reference, context)?;
-    // One row's worth of the whole column keeps small clusters from starting as spikes.
-    let floor = learner.floor();
-    let variance = (0..mean.len())
-        .map(|i| {
-            let (count, d) = (clusters.count[i], i % columns);
-            let own = clusters.variance(i).unwrap_or(0.0);
-            ((count * own + ground.reference[d]) / (count + 1.0)).max(floor[d])
-        })
-        .collect();
-    let mut prior: Vec<f64> = clusters.total.iter().map(|n| n + 0.5).collect();
-    normalise(&mut prior);
-    Ok(Start { state: State { prior, mean, variance, reseeds: 0 }, how: "k-means".into() })
+    let GmmLearner { params, ground } = learner;
+    let start =
+        clusters(ground, params.components, params.variance_floor, source, restart, context)?;
+    let mut variance = start.variance;
+    if params.covariance == Covariance::Spherical {
+        for own in variance.chunks_exact_mut(ground.reference.len()) {
+            let mean = own.iter().sum::<f64>() / own.len() as f64;
+            own.fill(mean);
+        }
+    }
+    let state = State { prior: start.weight, mean: start.mean, variance, reseeds: 0 };
+    Ok(Start { state, how: "k-means".into() })
 }

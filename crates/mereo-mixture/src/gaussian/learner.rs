@@ -2,19 +2,15 @@
 
 use mereo_core::math::HALF_LOG_TWO_PI;
 use mereo_core::slots::{
-    Evidence, Ground, SlotParams, SlotStatistics, SlotWork, WorstRow, WorstRows, responsibilities,
+    Evidence, Ground, SlotMoments, SlotParams, SlotStatistics, SlotWork, WorstRow, WorstRows,
+    responsibilities,
 };
 use mereo_core::{Batch, Context, Learner, Pass, Real, Result, Source, Start, Statistics};
 use serde::{Deserialize, Serialize};
 
-use super::GmmParams;
-
-/// A component is empty when its prior is below this share of an equal one.
-const EMPTY: f64 = 1e-3;
-/// How many passes of a restart may seed empty components anew.
-const MOST_RESEEDS: u32 = 8;
-/// Variance of a component that was seeded from a row, relative to its column's.
-const SEEDED_VARIANCE: f64 = 0.25;
+use super::{Covariance, GmmParams};
+use crate::full::harden;
+use crate::start::{EMPTY, MOST_RESEEDS, SEEDED_VARIANCE, normalise};
 
 /// Parameters that the passes move.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,9 +79,36 @@ impl<T: Real> GmmLearner<'_, T> {
         state.reseeds < MOST_RESEEDS && state.prior.iter().any(|&b| self.is_empty(b))
     }
 
+    /// The variance of each column that floors are relative to: for spherical components the mean
+    /// of all.
+    fn reference(&self) -> Vec<f64> {
+        let own = &self.ground.reference;
+        if self.params.covariance == Covariance::Spherical {
+            return vec![own.iter().sum::<f64>() / own.len() as f64; own.len()];
+        }
+        own.clone()
+    }
+
     /// The smallest variance of each column.
-    pub(super) fn floor(&self) -> Vec<f64> {
-        self.ground.reference.iter().map(|v| v * self.params.variance_floor).collect()
+    fn floor(&self) -> Vec<f64> {
+        self.reference().iter().map(|v| v * self.params.variance_floor).collect()
+    }
+
+    /// Means, and one variance for all columns of a component.
+    fn relearn_spherical(&self, state: &mut State, moments: &SlotMoments, floor: &[f64]) {
+        let (frame, columns) = (&self.ground.frame, floor.len());
+        let free = vec![0.0; columns];
+        let mut variance = state.variance.clone();
+        moments.relearn(frame, &free, &mut state.mean, &mut variance);
+        for (n, own) in state.variance.chunks_exact_mut(columns).enumerate() {
+            let counts = &moments.count[n * columns..(n + 1) * columns];
+            let count: f64 = counts.iter().sum();
+            if count > 1e-12 {
+                // As shares, lest sums of large variances overflow.
+                let of = counts.iter().zip(&variance[n * columns..]).map(|(c, v)| c / count * v);
+                own.fill(of.sum::<f64>().max(floor[0]));
+            }
+        }
     }
 
     /// Gives each empty component the look of a row that is explained badly.
@@ -95,7 +118,7 @@ impl<T: Real> GmmLearner<'_, T> {
         worst: &[WorstRow],
         floor: &[f64],
     ) -> Vec<String> {
-        let columns = floor.len();
+        let (columns, reference) = (floor.len(), self.reference());
         let mut notes = Vec::new();
         let mut worst = worst.iter();
         for component in 0..self.params.components {
@@ -108,7 +131,7 @@ impl<T: Real> GmmLearner<'_, T> {
                 if !x.is_nan() {
                     state.mean[i] = x;
                 }
-                state.variance[i] = (SEEDED_VARIANCE * self.ground.reference[d]).max(floor[d]);
+                state.variance[i] = (SEEDED_VARIANCE * reference[d]).max(floor[d]);
             }
             state.prior[component] = 1.0 / self.ground.moments.rows.max(1.0);
             notes.push(format!("empty component {component} seeded from row {row}"));
@@ -116,18 +139,6 @@ impl<T: Real> GmmLearner<'_, T> {
         normalise(&mut state.prior);
         state.reseeds += u32::from(!notes.is_empty());
         notes
-    }
-}
-
-/// Makes weights add up to 1.
-pub(super) fn normalise(weights: &mut [f64]) {
-    let total: f64 = weights.iter().sum();
-    if total > 0.0 {
-        for w in weights {
-            *w /= total;
-        }
-    } else {
-        weights.fill(1.0 / weights.len() as f64);
     }
 }
 
@@ -195,7 +206,12 @@ impl<T: Real> Learner<T> for GmmLearner<'_, T> {
         prepared.evidence.of(batch, work);
         work.norms.resize(batch.rows, T::ZERO);
         let components = self.params.components;
-        responsibilities(&mut work.slots, &mut work.norms, components, batch.rows, batch.weights);
+        let (slots, norms) = (&mut work.slots, &mut work.norms);
+        if self.params.hard {
+            harden(slots, norms, batch.rows, batch.weights);
+        } else {
+            responsibilities(slots, norms, components, batch.rows, batch.weights);
+        }
         for (row, norm) in work.norms.iter().enumerate() {
             statistics.log_likelihood += batch.weight(row) * norm.wide();
         }
@@ -222,7 +238,11 @@ impl<T: Real> Learner<T> for GmmLearner<'_, T> {
         normalise(&mut state.prior);
         let frame = &self.ground.frame;
         let moments = statistics.slots.moments(frame);
-        moments.relearn(frame, &floor, &mut state.mean, &mut state.variance);
+        if self.params.covariance == Covariance::Spherical {
+            self.relearn_spherical(state, &moments, &floor);
+        } else {
+            moments.relearn(frame, &floor, &mut state.mean, &mut state.variance);
+        }
         if seeding {
             self.seed_empty_components(state, statistics.worst.of(0), &floor)
         } else {

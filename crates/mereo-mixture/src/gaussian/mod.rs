@@ -1,25 +1,35 @@
-//! The mixture of Gaussians with diagonal covariances, over observed cells and with weights.
+//! The mixture of Gaussians, over observed cells and with weights.
 //!
-//! A row is made by one of J components, j with probability `b_j`, and is then Gaussian with the
-//! component's mean and variance in each column, independently. Columns that a row does not
-//! observe integrate to 1, so with `O` the columns that it does
-//!
-//! `P(x_O) = Σ_j b_j Π_{d∈O} N(x_d; μ_jd, σ²_jd)`.
+//! A row is made by one of N components, j with probability `b_j`, and is then Gaussian with the
+//! component's mean `μ_j` and covariance `Σ_j`. Columns that a row does not observe integrate to 1, so
+//! with `O` the columns that it does, `P(x_O) = Σ_j b_j N(x_O; μ_jO, Σ_jOO)`.
 //!
 //! Learning is EM, the rows c counting `w_c` times. For any distributions `r_c` over components
 //!
-//! `F = Σ_c w_c Σ_j r_cj [log b_j + Σ_{d∈O_c} log N(x_cd; μ_jd, σ²_jd) - log r_cj]`
+//! `F = Σ_c w_c Σ_j r_cj [log b_j + log N(x_cO; μ_jO, Σ_jOO) - log r_cj]`
 //!
-//! lies below `L = Σ_c w_c log P(x_c)` and meets it at the posteriors. One pass
+//! lies below `L = Σ_c w_c log P(x_c)` and meets it at the posteriors. One pass sets `r_cj ∝ b_j N(x_cO;
+//! μ_jO, Σ_jOO)`, whose normaliser is `P(x_c)`, so that the pass knows the exact L of the model that it
+//! looks with: this is the bound it reports. Then it sets the derivatives of F to zero. Always
+//! `b_j = Σ_c w_c r_cj / Σ_c w_c`, and the rest depends on what covariances may be:
 //!
-//! - sets `r_cj ∝ b_j Π_{d∈O_c} N(x_cd; μ_jd, σ²_jd)`, whose normaliser is `P(x_c)`, so that the
-//!   pass knows the exact L of the model that it looks with: this is the bound it reports;
-//! - sets the derivatives of F to zero: `b_j = Σ_c w_c r_cj / Σ_c w_c`, and `μ_jd`, `σ²_jd` the
-//!   mean and variance of column d over the rows that observe it, each counting `w_c r_cj` times.
+//! - *diagonal*: `μ_jd`, `σ²_jd` are the mean and variance of column d over the rows that observe it,
+//!   each counting `w_c r_cj` times (`learner.rs`, on the slots kernel);
+//! - *spherical*: the same with one variance for all columns, in the data's units: the mean of the
+//!   squared differences of all cells;
+//! - *full*: missing cells are hidden causes too, known by their expectation and covariance under
+//!   each component (`full/`). With `m_j` and `S_j` the expected first and second moments of complete
+//!   rows, `μ_j = m_j / n_j`, and the free covariance is `C_j = S_j / n_j - μ_j μ_jᵀ`;
+//! - *tied*: one covariance, `Σ_j n_j C_j / Σ_j n_j`;
+//! - *low rank*: `Σ_j = Λ_jΛ_jᵀ + Ψ_j` with K factors, a mixture of factor analysers: a few steps of factor
+//!   analysis of `C_j` (`covariances.rs`).
 //!
-//! Variances have a floor relative to their column's variance. As a function of one variance alone
-//! F rises up to its free optimum and falls beyond, so the larger of optimum and floor is the
-//! best that the floor allows, and L never falls from pass to pass.
+//! Variances have a floor relative to their column's variance; covariances have one for every
+//! direction, columns in units of their deviations. The best Σ above the floor is known
+//! (`covariances.rs`), so L never falls from pass to pass.
+//!
+//! *Hard* EM gives each row to its likeliest component alone, and the bound it reports and raises is
+//! `Σ_c w_c max_j log b_j N(x_c; μ_j, Σ_j)`.
 //!
 //! The start is k-means on a sample of the rows, each column in units of its own deviation, then
 //! the variances of its clusters. A component that has come to explain almost nothing is seeded
@@ -35,4 +45,6 @@ mod tests;
 
 pub use fit::fit;
 pub use model::Gmm;
-pub use params::GmmParams;
+pub(crate) use model::Spread;
+pub use params::{Covariance, GmmParams};
+pub(crate) use params::{check_numbers, check_size};

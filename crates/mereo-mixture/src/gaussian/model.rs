@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mereo_core::math::softmax;
+use mereo_core::math::{packed, softmax};
 use mereo_core::slots::{Densities, RowCells};
 use mereo_core::{
     Batch, Encode, Looks, Manifest, ModelFile, Parts, PartsView, Random, Real, Reconstruct, Result,
@@ -10,45 +10,108 @@ use mereo_core::{
 };
 use rand_distr::{Distribution, StandardNormal};
 
-/// A learned diagonal Gaussian mixture.
+use super::Covariance;
+use crate::covariances::rebuilt;
+use crate::files::{mean_shape, take_covariances};
+use crate::full::{Mixture, Shapes};
+
+/// A learned Gaussian mixture.
 ///
 /// ```
 /// use mereo_core::{Context, Dense, Manifest, ModelFile, Table, Tensor, reconstruct};
 /// use mereo_mixture::Gmm;
 /// let mut file = ModelFile::new(Manifest::new(Gmm::KIND));
+/// file.insert("weight", Tensor::new(vec![2], vec![0.5, 0.5]));
 /// file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 1.0, 9.0, 2.0]));
-/// file.insert("variance", Tensor::new(vec![2, 2], vec![1.0; 4]));
-/// file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
+/// file.insert("covariance", Tensor::new(vec![2, 2, 2], [1.0, 0.5, 0.5, 1.0].repeat(2)));
 /// let model = Gmm::from_file(file, "by hand".as_ref())?;
 /// // What was not observed is filled in by the component that explains what was.
-/// let table = Table::from(Dense::new(1, 2, vec![9.0f64, f64::NAN])?);
+/// let table = Table::from(Dense::new(1, 2, vec![10.0f64, f64::NAN])?);
 /// let filled = reconstruct::<f64>(&model, &table, &Context::new(0))?;
-/// assert!((filled.values()[1] - 2.0).abs() < 1e-12);
+/// assert!((filled.values()[1] - 2.5).abs() < 1e-6);
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gmm {
     components: usize,
     columns: usize,
-    /// `[J, D]`.
+    /// `[N]`.
+    weight: Vec<f64>,
+    /// `[N, D]`.
     mean: Vec<f64>,
-    /// `[J, D]`.
+    /// `[N, D]`.
     variance: Vec<f64>,
-    /// `[J]`.
-    state_prior: Vec<f64>,
+    spread: Spread,
+    /// What answers for rows, if columns may go together.
+    mixture: Option<Mixture>,
     /// All columns belong to the one part: `[D, 1]`.
     gate: Vec<f64>,
+}
+
+/// What there is beside variances.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Spread {
+    Spherical,
+    Diagonal,
+    /// `[1, D, D]`.
+    Tied(Vec<f64>),
+    /// `[N, D, D]`.
+    Full(Vec<f64>),
+    /// `[N, D, K]` and `[N, D]`.
+    LowRank {
+        loading: Vec<f64>,
+        noise: Vec<f64>,
+    },
 }
 
 impl Gmm {
     /// The kind of model, as model files say it.
     pub const KIND: &'static str = "gmm";
 
-    /// `mean` and `variance` are `[J, D]`, J the length of `state_prior`.
-    pub(super) fn new(mean: Vec<f64>, variance: Vec<f64>, state_prior: Vec<f64>) -> Self {
-        let components = state_prior.len();
+    /// `mean` and `variance` are `[N, D]`, N the length of `weight`.
+    pub(super) fn new(
+        weight: Vec<f64>,
+        mean: Vec<f64>,
+        variance: Vec<f64>,
+        spread: Spread,
+    ) -> Self {
+        let components = weight.len();
         let columns = mean.len() / components.max(1);
-        Self { components, columns, mean, variance, state_prior, gate: vec![1.0; columns] }
+        // Where there is no difference, there is one name.
+        let spread = match spread {
+            Spread::Spherical if columns == 1 => Spread::Diagonal,
+            Spread::Tied(covariance) if components == 1 => Spread::Full(covariance),
+            other => other,
+        };
+        let gate = vec![1.0; columns];
+        Self { components, columns, weight, mean, variance, spread, mixture: None, gate }
+    }
+
+    /// Of a spread that says more than variances.
+    pub(crate) fn of_spread(weight: Vec<f64>, mean: Vec<f64>, spread: Spread) -> Self {
+        let (n, d) = (weight.len(), mean.len() / weight.len().max(1));
+        let covariance = match &spread {
+            Spread::Tied(covariance) | Spread::Full(covariance) => covariance.clone(),
+            Spread::LowRank { loading, noise } => {
+                let k = loading.len() / noise.len();
+                let each = loading.chunks_exact(d * k).zip(noise.chunks_exact(d));
+                each.flat_map(|(loading, noise)| rebuilt(loading, noise, d, k)).collect()
+            }
+            Spread::Spherical | Spread::Diagonal => Vec::new(),
+        };
+        let own = |component: usize| {
+            if covariance.len() == d * d { 0 } else { component * d * d }
+        };
+        let variance = (0..n * d).map(|i| covariance[own(i / d) + i % d * (d + 1)]).collect();
+        let shapes = Shapes {
+            weight: &weight,
+            mean: &mean,
+            covariance: &covariance,
+            degrees: None,
+            blur: 0.0,
+        };
+        let mixture = Some(Mixture::new(&shapes, d));
+        Self { mixture, ..Self::new(weight, mean, variance, spread) }
     }
 
     /// Number of columns, D.
@@ -56,28 +119,68 @@ impl Gmm {
         self.columns
     }
 
-    /// Number of components, J.
+    /// Number of components, N.
     pub fn components(&self) -> usize {
         self.components
     }
 
-    /// `[J, D]`: the components' means.
+    /// `[N, D]`: the components' means.
     pub fn mean(&self) -> &[f64] {
         &self.mean
     }
 
-    /// `[J, D]`: the components' variances.
+    /// `[N, D]`: the components' variances in each column.
     pub fn variance(&self) -> &[f64] {
         &self.variance
     }
 
-    /// `[J]`: how common each component is.
-    pub fn state_prior(&self) -> &[f64] {
-        &self.state_prior
+    /// `[N]`: how common each component is.
+    pub fn weight(&self) -> &[f64] {
+        &self.weight
     }
 
-    /// Takes a model out of a file: `mean [J, D]`, `variance [J, D]` and `state_prior [J]`. `path`
-    /// is what errors call the file.
+    /// What the covariances are.
+    pub fn covariance(&self) -> Covariance {
+        match self.spread {
+            Spread::Spherical => Covariance::Spherical,
+            Spread::Diagonal => Covariance::Diagonal,
+            Spread::Tied(_) => Covariance::Tied,
+            Spread::Full(_) => Covariance::Full,
+            Spread::LowRank { .. } => Covariance::LowRank,
+        }
+    }
+
+    /// How many numbers were free to be learned: what AIC and BIC count.
+    ///
+    /// ```
+    /// # use mereo_core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("gmm"));
+    /// # file.insert("weight", Tensor::new(vec![2], vec![0.5, 0.5]));
+    /// # file.insert("mean", Tensor::new(vec![2, 3], vec![0.0; 6]));
+    /// # file.insert("variance", Tensor::new(vec![2, 3], vec![1.0; 6]));
+    /// let model = mereo_mixture::Gmm::from_file(file, "by hand".as_ref())?;
+    /// assert_eq!(model.free_parameters(), 1 + 6 + 6);
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    pub fn free_parameters(&self) -> usize {
+        let (n, d) = (self.components, self.columns);
+        let spread = match &self.spread {
+            Spread::Spherical => n,
+            Spread::Diagonal => n * d,
+            Spread::Tied(_) => packed(d),
+            Spread::Full(_) => n * packed(d),
+            // Factors can be rotated.
+            Spread::LowRank { loading, noise } => {
+                let k = loading.len() / noise.len();
+                (n * d * (k + 1)).saturating_sub(n * packed(k - 1))
+            }
+        };
+        n - 1 + n * d + spread
+    }
+
+    /// Takes a model out of a file: `weight [N]` (in older files `state_prior`), `mean [N, D]`, and
+    /// one of `variance [N, D]` or `[N, 1]`, `covariance [N, D, D]` or `[1, D, D]`, `loading [N, D, K]` with
+    /// `noise [N, D]`. `path` is what errors call the file.
     ///
     /// ```
     /// use mereo_core::{Manifest, ModelFile};
@@ -86,14 +189,35 @@ impl Gmm {
     /// assert!(error.to_string().contains("the tensor `mean` is missing"));
     /// ```
     pub fn from_file(mut file: ModelFile, path: &Path) -> Result<Self> {
-        let shape = match file.get("mean") {
-            Some(mean) if mean.shape.len() == 2 => mean.shape.clone(),
-            _ => vec![1; 2],
-        };
+        let shape = mean_shape(&file);
+        let (n, d) = (shape[0], shape[1]);
         let mean = file.take_means("mean", &shape, path)?;
-        let variance = file.take_variances("variance", &shape, path)?;
-        let state_prior = file.take_distributions("state_prior", &shape[..1], path)?;
-        Ok(Self::new(mean, variance, state_prior))
+        let name = if file.get("state_prior").is_some() { "state_prior" } else { "weight" };
+        let weight = file.take_distributions(name, &[n], path)?;
+        let first =
+            |file: &ModelFile, name: &str| file.get(name).and_then(|t| t.shape.first().copied());
+        if file.get("covariance").is_some() {
+            let tied = n > 1 && first(&file, "covariance") == Some(1);
+            let covariance =
+                take_covariances(&mut file, "covariance", if tied { 1 } else { n }, d, path)?;
+            let spread = if tied { Spread::Tied(covariance) } else { Spread::Full(covariance) };
+            return Ok(Self::of_spread(weight, mean, spread));
+        }
+        if let Some(loading) = file.get("loading") {
+            let factors = loading.shape.last().copied().unwrap_or(1);
+            let loading = file.take_means("loading", &[n, d, factors], path)?;
+            let noise = file.take_variances("noise", &shape, path)?;
+            return Ok(Self::of_spread(weight, mean, Spread::LowRank { loading, noise }));
+        }
+        let spherical = d > 1 && file.get("variance").is_some_and(|t| t.shape == [n, 1]);
+        let variance =
+            file.take_variances("variance", &[n, if spherical { 1 } else { d }], path)?;
+        Ok(if spherical {
+            let all = variance.iter().flat_map(|&v| std::iter::repeat_n(v, d)).collect();
+            Self::new(weight, mean, all, Spread::Spherical)
+        } else {
+            Self::new(weight, mean, variance, Spread::Diagonal)
+        })
     }
 
     /// The model as a file, to be given more to say about itself.
@@ -110,11 +234,30 @@ impl Gmm {
     /// # Ok::<(), mereo_core::Error>(())
     /// ```
     pub fn to_file(&self, manifest: Manifest) -> ModelFile {
-        let (j, d) = (self.components, self.columns);
+        let (n, d) = (self.components, self.columns);
         let mut file = ModelFile::new(manifest);
-        file.insert("mean", Tensor::new(vec![j, d], self.mean.clone()));
-        file.insert("variance", Tensor::new(vec![j, d], self.variance.clone()));
-        file.insert("state_prior", Tensor::new(vec![j], self.state_prior.clone()));
+        file.insert("weight", Tensor::new(vec![n], self.weight.clone()));
+        file.insert("mean", Tensor::new(vec![n, d], self.mean.clone()));
+        match &self.spread {
+            Spread::Spherical => {
+                let variance = self.variance.iter().step_by(d.max(1)).copied().collect();
+                file.insert("variance", Tensor::new(vec![n, 1], variance));
+            }
+            Spread::Diagonal => {
+                file.insert("variance", Tensor::new(vec![n, d], self.variance.clone()));
+            }
+            Spread::Tied(covariance) => {
+                file.insert("covariance", Tensor::new(vec![1, d, d], covariance.clone()));
+            }
+            Spread::Full(covariance) => {
+                file.insert("covariance", Tensor::new(vec![n, d, d], covariance.clone()));
+            }
+            Spread::LowRank { loading, noise } => {
+                let k = loading.len() / noise.len();
+                file.insert("loading", Tensor::new(vec![n, d, k], loading.clone()));
+                file.insert("noise", Tensor::new(vec![n, d], noise.clone()));
+            }
+        }
         file
     }
 
@@ -125,7 +268,7 @@ impl Gmm {
         mut visit: impl FnMut(usize, f64, &[f64]),
     ) {
         let slots = Densities::new(self.columns, &self.mean, &self.variance);
-        let log_prior: Vec<f64> = self.state_prior.iter().map(|b| b.ln()).collect();
+        let log_prior: Vec<f64> = self.weight.iter().map(|b| b.ln()).collect();
         let (mut cells, mut logs) = (RowCells::default(), vec![0.0; self.components]);
         for row in 0..batch.rows {
             cells.take(batch, row);
@@ -150,6 +293,9 @@ impl<T: Real> Encode<T> for Gmm {
 
     /// The probability of each component, given the observed cells.
     fn encode_batch(&self, batch: &Batch<'_, T>, codes: &mut [T]) {
+        if let Some(mixture) = &self.mixture {
+            return mixture.encode_batch(batch, codes);
+        }
         self.for_each_row(batch, |row, _, responsible| {
             let code = &mut codes[row * self.components..(row + 1) * self.components];
             for (m, &r) in code.iter_mut().zip(responsible) {
@@ -164,9 +310,13 @@ impl<T: Real> Reconstruct<T> for Gmm {
         Some(self.columns)
     }
 
-    /// `x̂_d = Σ_j r_j μ_jd`, taken about the mean of the likeliest component, so that offsets of
+    /// `x̂_d = Σ_j r_j μ_jd` (where columns may go together, in missing cells the expectation given the
+    /// observed ones), taken about the mean of the likeliest component, so that offsets of
     /// the data cost no precision and a sure row comes back as its component's mean exactly.
     fn reconstruct_batch(&self, batch: &Batch<'_, T>, out: &mut [T]) {
+        if let Some(mixture) = &self.mixture {
+            return mixture.reconstruct_batch(batch, out);
+        }
         let columns = self.columns;
         let mut apart = vec![0.0; columns];
         self.for_each_row(batch, |row, _, r| {
@@ -197,8 +347,11 @@ impl<T: Real> Score<T> for Gmm {
         ScoreKind::Exact
     }
 
-    /// `log Σ_j b_j Π_d N(x_d; μ_jd, σ²_jd)` over the observed cells.
+    /// `log Σ_j b_j N(x; μ_j, Σ_j)` over the observed cells.
     fn score_batch(&self, batch: &Batch<'_, T>, out: &mut [f64]) {
+        if let Some(mixture) = &self.mixture {
+            return mixture.score_batch(batch, out);
+        }
         self.for_each_row(batch, |row, density, _| out[row] = density);
     }
 }
@@ -209,7 +362,10 @@ impl Sample for Gmm {
     }
 
     fn sample_row(&self, random: &mut Random, noise: bool, row: &mut [f64]) {
-        let component = draw(&self.state_prior, random).unwrap_or(0);
+        if let Some(mixture) = &self.mixture {
+            return mixture.sample_row(random, noise, row);
+        }
+        let component = draw(&self.weight, random).unwrap_or(0);
         let own = component * self.columns..(component + 1) * self.columns;
         row.copy_from_slice(&self.mean[own.clone()]);
         if noise {
@@ -230,7 +386,7 @@ impl Parts for Gmm {
             states: self.components,
             looks: Looks::States,
             gate: &self.gate,
-            state_prior: &self.state_prior,
+            state_prior: &self.weight,
             mean: &self.mean,
         }
     }

@@ -3,9 +3,60 @@
 use mereo_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Most components, and most numbers in all their means.
-const MOST_COMPONENTS: usize = 1 << 20;
+/// Most components, and most numbers in all that rows tell them.
+pub(crate) const MOST_COMPONENTS: usize = 1 << 20;
 const MOST_NUMBERS: usize = 1 << 28;
+
+/// What the covariances of components may be.
+///
+/// ```
+/// use mereo_mixture::Covariance;
+/// assert_eq!("low-rank".parse::<Covariance>()?, Covariance::LowRank);
+/// assert!("round".parse::<Covariance>().is_err());
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Covariance {
+    /// One variance for all columns of a component.
+    Spherical,
+    /// A variance for each column of a component.
+    Diagonal,
+    /// Any covariance, the same for all components.
+    Tied,
+    /// Any covariance of its own for each component.
+    Full,
+    /// A few factors that columns share and noise in each column: a mixture of factor analysers.
+    LowRank,
+}
+
+impl Covariance {
+    /// Their names, as they are parsed.
+    pub const NAMES: [&'static str; 5] = ["spherical", "diagonal", "tied", "full", "low-rank"];
+
+    /// Whether columns may go together.
+    pub(super) fn correlates(self) -> bool {
+        !matches!(self, Self::Spherical | Self::Diagonal)
+    }
+}
+
+impl std::str::FromStr for Covariance {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Ok(match text {
+            "spherical" => Self::Spherical,
+            "diagonal" => Self::Diagonal,
+            "tied" => Self::Tied,
+            "full" => Self::Full,
+            "low-rank" => Self::LowRank,
+            _ => {
+                let problem = format!("`{text}` is not known; choose {}", Self::NAMES.join(", "));
+                return Err(Error::option("covariance", problem));
+            }
+        })
+    }
+}
 
 /// The size of the model and how it is learned. The one place where defaults live.
 ///
@@ -16,20 +67,40 @@ const MOST_NUMBERS: usize = 1 << 28;
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GmmParams {
-    /// Number of components, J.
+    /// Number of components, N.
     pub components: usize,
-    /// The smallest variance that a component may have in a column, as a fraction of the column's.
+    /// What their covariances may be.
+    pub covariance: Covariance,
+    /// Number of factors of covariances of low rank.
+    pub factors: usize,
+    /// Whether a row belongs to its likeliest component alone while learning: hard EM.
+    pub hard: bool,
+    /// The smallest variance that a component may have in a column (in any direction, where columns
+    /// may go together), as a fraction of the column's.
     pub variance_floor: f64,
 }
 
 impl GmmParams {
-    /// A model of this size with everything else at its default.
+    /// A diagonal mixture of this size with everything else at its default.
     ///
     /// ```
     /// assert_eq!(mereo_mixture::GmmParams::new(4).variance_floor, 1e-3);
     /// ```
     pub fn new(components: usize) -> Self {
-        Self { components, variance_floor: 1e-3 }
+        Self::with(components, Covariance::Diagonal)
+    }
+
+    /// A mixture of this size with these covariances. Directions in which columns go together vary
+    /// far less than any column does, so the floor of full covariances is lower.
+    ///
+    /// ```
+    /// use mereo_mixture::{Covariance, GmmParams};
+    /// assert_eq!(GmmParams::with(4, Covariance::Full).variance_floor, 1e-6);
+    /// ```
+    pub fn with(components: usize, covariance: Covariance) -> Self {
+        let tight = matches!(covariance, Covariance::Tied | Covariance::Full);
+        let variance_floor = if tight { 1e-6 } else { 1e-3 };
+        Self { components, covariance, factors: 4, hard: false, variance_floor }
     }
 
     /// Whether a model like this can be learned at all.
@@ -39,35 +110,55 @@ impl GmmParams {
     /// assert!(params.check().is_err());
     /// ```
     pub fn check(&self) -> Result<()> {
-        if self.components == 0 {
-            return Err(Error::option("components", "at least 1 component is needed"));
-        }
-        if self.components > MOST_COMPONENTS {
-            return Err(Error::option(
-                "components",
-                format!("{} are more than the {MOST_COMPONENTS} allowed", self.components),
-            ));
-        }
-        if !(1e-12..=1.0).contains(&self.variance_floor) {
-            return Err(Error::option(
-                "variance-floor",
-                format!("{} is not from 1e-12 to 1", self.variance_floor),
-            ));
+        check_size(self.components, self.variance_floor)?;
+        if self.covariance == Covariance::LowRank && self.factors == 0 {
+            return Err(Error::option("factors", "at least 1 factor is needed"));
         }
         Ok(())
     }
 
     /// Whether it fits data of this many columns.
     pub(super) fn check_columns(&self, columns: usize) -> Result<()> {
-        if self.components.checked_mul(columns).is_none_or(|numbers| numbers > MOST_NUMBERS) {
-            return Err(Error::option(
-                "components",
-                format!(
-                    "{} components of {columns} columns are more than the {MOST_NUMBERS} numbers allowed",
-                    self.components
-                ),
-            ));
+        if self.covariance == Covariance::LowRank && self.factors > columns {
+            let problem = format!("{} are more than the {columns} columns", self.factors);
+            return Err(Error::option("factors", problem));
         }
-        Ok(())
+        let width = if self.covariance.correlates() { columns.saturating_add(1) } else { 1 };
+        check_numbers(self.components, columns, width)
     }
+}
+
+/// Limits that all mixtures have.
+pub(crate) fn check_size(components: usize, variance_floor: f64) -> Result<()> {
+    if components == 0 {
+        return Err(Error::option("components", "at least 1 component is needed"));
+    }
+    if components > MOST_COMPONENTS {
+        return Err(Error::option(
+            "components",
+            format!("{components} are more than the {MOST_COMPONENTS} allowed"),
+        ));
+    }
+    if !(1e-12..=1.0).contains(&variance_floor) {
+        return Err(Error::option(
+            "variance-floor",
+            format!("{variance_floor} is not from 1e-12 to 1"),
+        ));
+    }
+    Ok(())
+}
+
+/// Whether components with so many numbers to each column are not too many.
+pub(crate) fn check_numbers(components: usize, columns: usize, width: usize) -> Result<()> {
+    let numbers = components.saturating_mul(columns).saturating_mul(width);
+    if numbers <= MOST_NUMBERS {
+        return Ok(());
+    }
+    Err(Error::option(
+        "components",
+        format!(
+            "{components} components of {columns} columns are more than the {MOST_NUMBERS} numbers \
+             allowed"
+        ),
+    ))
 }

@@ -4,39 +4,12 @@ mod edges;
 mod theory;
 
 use mereo_core::{
-    Absent, Context, Dense, Encode, Manifest, ModelFile, Observer, Plan, Real, Reconstruct, Record,
-    Score, Silent, Sparse, Table, Tensor, encode, reconstruct, score,
+    Absent, Context, Dense, Encode, Manifest, ModelFile, Plan, Real, Reconstruct, Score, Silent,
+    Sparse, Table, Tensor, encode, reconstruct, score,
 };
-use rand_distr::{Distribution, StandardNormal};
 
 use super::{Gmm, GmmParams, fit};
-
-/// Rows about a few centres, ten deviations apart or so, in turn.
-fn blobs(rows: usize, columns: usize, centres: usize, seed: u64) -> Vec<f64> {
-    let mut random = Context::new(seed).random("blobs", [0, 0]);
-    let mut normal = || -> f64 { StandardNormal.sample(&mut random) };
-    let centre: Vec<f64> = (0..centres * columns).map(|_| 10.0 * normal()).collect();
-    (0..rows * columns)
-        .map(|i| centre[(i / columns % centres) * columns + i % columns] + normal())
-        .collect()
-}
-
-/// The same with about every fifth cell missing.
-fn with_holes(mut values: Vec<f64>, seed: u64) -> Vec<f64> {
-    let mut random = Context::new(seed).random("holes", [0, 0]);
-    for x in &mut values {
-        let normal: f64 = StandardNormal.sample(&mut random);
-        if normal > 0.85 {
-            *x = f64::NAN;
-        }
-    }
-    values
-}
-
-fn table<T: Real>(columns: usize, values: &[f64]) -> Table<T> {
-    let cells = values.iter().map(|&v| T::of(v)).collect();
-    Table::from(Dense::new(values.len() / columns, columns, cells).unwrap())
-}
+use crate::testing::{Bounds, blobs, close, table, with_holes};
 
 /// Every observed cell stored.
 fn sparse(columns: usize, values: &[f64], absent: Absent) -> Table<f64> {
@@ -63,7 +36,7 @@ fn learn_with<T: Real>(components: usize, table: &Table<T>, plan: &Plan, context
     assert!(training.bound.is_finite());
     assert!(model.mean().iter().all(|m| m.is_finite()));
     assert!(model.variance().iter().all(|v| *v > 0.0 && v.is_finite()));
-    assert!((model.state_prior().iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    assert!((model.weight().iter().sum::<f64>() - 1.0).abs() < 1e-12);
     model
 }
 
@@ -72,7 +45,7 @@ fn by_hand(mean: &[f64], variance: &[f64], prior: &[f64]) -> Gmm {
     let mut file = ModelFile::new(Manifest::new(Gmm::KIND));
     file.insert("mean", Tensor::new(shape.clone(), mean.to_vec()));
     file.insert("variance", Tensor::new(shape, variance.to_vec()));
-    file.insert("state_prior", Tensor::new(vec![prior.len()], prior.to_vec()));
+    file.insert("weight", Tensor::new(vec![prior.len()], prior.to_vec()));
     Gmm::from_file(file, "by hand".as_ref()).unwrap()
 }
 
@@ -87,22 +60,4 @@ fn scores<T: Real>(model: &Gmm, table: &Table<T>) -> Vec<f64> {
 
 fn filled<T: Real>(model: &Gmm, table: &Table<T>) -> Vec<T> {
     reconstruct(model as &dyn Reconstruct<T>, table, &Context::new(0)).unwrap().into_values()
-}
-
-fn close(found: &[f64], expected: &[f64], tolerance: f64, what: &str) {
-    assert_eq!(found.len(), expected.len(), "{what}");
-    for (i, (f, e)) in found.iter().zip(expected).enumerate() {
-        let far = (f - e).abs() / (1.0 + e.abs());
-        assert!(far <= tolerance, "{what}[{i}]: found {f}, expected {e}");
-    }
-}
-
-/// Keeps the bounds of all passes, and whether components were seeded in them.
-#[derive(Default)]
-struct Bounds(Vec<(f64, bool)>);
-
-impl Observer for Bounds {
-    fn passed(&mut self, record: &Record) {
-        self.0.push((record.bound, !record.notes.is_empty()));
-    }
 }

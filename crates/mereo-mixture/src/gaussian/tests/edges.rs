@@ -1,7 +1,7 @@
 //! A right answer or a clear error: data and files at the edges.
 
 use super::*;
-use mereo_core::{Status, Stop};
+use mereo_core::{Observer, Record, Status, Stop};
 
 #[test]
 fn offset_changes_nothing_but_the_means() {
@@ -172,9 +172,9 @@ fn broken_files_are_named() {
         ("mean", vec![2, 0], vec![], "`mean` has shape [2, 0]"),
         ("mean", vec![2, 2], vec![0.0, f64::NAN, 0.0, 0.0], "`mean` holds NaN at position 1"),
         ("mean", vec![2, 2], vec![0.0, 1e200, 0.0, 0.0], "`mean` holds 1"),
-        ("state_prior", vec![3], vec![0.3; 3], "`state_prior` has shape [3], expected [2]"),
-        ("state_prior", vec![2], vec![0.5, 0.1], "`state_prior` is no distribution"),
-        ("state_prior", vec![2], vec![1.5, -0.5], "`state_prior` holds -0.5 at position 1"),
+        ("weight", vec![3], vec![0.3; 3], "`weight` has shape [3], expected [2]"),
+        ("weight", vec![2], vec![0.5, 0.1], "`weight` is no distribution"),
+        ("weight", vec![2], vec![1.5, -0.5], "`weight` holds -0.5 at position 1"),
         ("variance", vec![2, 2], vec![1.0, 1.0, -1.0, 1.0], "`variance` holds -1 at position 2"),
         ("variance", vec![1, 4], vec![1.0; 4], "`variance` has shape [1, 4], expected [2, 2]"),
     ];

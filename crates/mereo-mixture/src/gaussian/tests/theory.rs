@@ -146,7 +146,7 @@ fn well_separated_components_are_found() {
         let data = table::<f64>(columns, &data);
         let plan = Plan { restarts: 5, ..Plan::default() };
         let model = learn_with(centres, &data, &plan, &Context::new(0));
-        for b in model.state_prior() {
+        for b in model.weight() {
             assert!((b - 0.2).abs() < 0.02, "{b}");
         }
         for v in model.variance() {
@@ -199,7 +199,7 @@ fn weight_2_equals_row_twice_and_weight_0_row_removed() {
     let (a, b) = (learn(4, &weighted), learn(4, &table::<f64>(columns, &repeated)));
     close(a.mean(), b.mean(), 1e-9, "mean");
     close(a.variance(), b.variance(), 1e-9, "variance");
-    close(a.state_prior(), b.state_prior(), 1e-9, "prior");
+    close(a.weight(), b.weight(), 1e-9, "prior");
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn f32_is_close_to_f64() {
     let (a, b) = (learn(4, &table::<f32>(6, &values)), learn(4, &table::<f64>(6, &values)));
     close(a.mean(), b.mean(), 1e-3, "mean");
     close(a.variance(), b.variance(), 1e-3, "variance");
-    close(a.state_prior(), b.state_prior(), 1e-3, "prior");
+    close(a.weight(), b.weight(), 1e-3, "prior");
 }
 
 #[test]

@@ -1,0 +1,118 @@
+//! The layers, and the paths through them.
+
+use serde::{Deserialize, Serialize};
+
+use super::LayerKind;
+use super::affine::Affine;
+use mereo_core::math::{Matrix, product_nt};
+
+/// One layer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Layer {
+    pub(super) kind: LayerKind,
+    /// `[N, D, D]`.
+    pub(super) transform: Vec<f64>,
+    /// `[N, D]`.
+    pub(super) bias: Vec<f64>,
+}
+
+impl Layer {
+    pub(super) fn size(&self, columns: usize) -> usize {
+        self.bias.len() / columns.max(1)
+    }
+
+    /// `z ↦ A z + b`.
+    pub(super) fn map(&self, component: usize, d: usize) -> Affine {
+        Affine {
+            matrix: self.transform[component * d * d..(component + 1) * d * d].to_vec(),
+            offset: self.bias[component * d..(component + 1) * d].to_vec(),
+        }
+    }
+
+    pub(super) fn set(&mut self, component: usize, map: &Affine) {
+        let d = map.offset.len();
+        self.transform[component * d * d..(component + 1) * d * d].copy_from_slice(&map.matrix);
+        self.bias[component * d..(component + 1) * d].copy_from_slice(&map.offset);
+    }
+}
+
+/// All layers, the top one first, and how likely paths are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Layers {
+    pub(super) columns: usize,
+    pub(super) layers: Vec<Layer>,
+    /// `[N_1, …, N_k]`.
+    pub(super) path_weight: Vec<f64>,
+}
+
+impl Layers {
+    pub(super) fn sizes(&self) -> Vec<usize> {
+        self.layers.iter().map(|layer| layer.size(self.columns)).collect()
+    }
+
+    /// The maps of all paths through the layers `from..to` (the top one first), in the order of their
+    /// numbers, the last layer's component fastest: for `down` from top to data, else back. Nothing
+    /// if a transform has no inverse.
+    fn maps(&self, range: std::ops::Range<usize>, down: bool) -> Option<Vec<Affine>> {
+        let d = self.columns;
+        let identity = Affine {
+            matrix: (0..d * d).map(|i| f64::from(i / d == i % d)).collect(),
+            offset: vec![0.0; d],
+        };
+        let mut maps = vec![identity];
+        for layer in &self.layers[range] {
+            let own = (0..layer.size(d))
+                .map(|c| if down { Some(layer.map(c, d)) } else { layer.map(c, d).inverse() })
+                .collect::<Option<Vec<_>>>()?;
+            let longer = maps.iter().flat_map(|above| {
+                own.iter().map(move |own| if down { own.after(above) } else { above.after(own) })
+            });
+            maps = longer.collect();
+        }
+        Some(maps)
+    }
+
+    /// From `[z;1]` above the layers to data below them.
+    pub(super) fn down(&self, range: std::ops::Range<usize>) -> Vec<Affine> {
+        self.maps(range, true).unwrap_or_default()
+    }
+
+    /// From below the layers to above them.
+    pub(super) fn up(&self, range: std::ops::Range<usize>) -> Option<Vec<Affine>> {
+        self.maps(range, false)
+    }
+
+    /// `[P, D]` and `[P, D, D]`: means and covariances of all paths.
+    pub(super) fn collapse(&self) -> (Vec<f64>, Vec<f64>) {
+        let d = self.columns;
+        let maps = self.down(0..self.layers.len());
+        let mean = maps.iter().flat_map(|map| map.offset.iter().copied()).collect();
+        let mut covariance = vec![0.0; maps.len() * d * d];
+        let pieces = covariance.chunks_exact_mut(d * d).zip(&maps);
+        mereo_core::in_parallel(pieces, |(out, map)| {
+            let matrix = Matrix::new(&map.matrix, d, d);
+            product_nt(out, matrix, matrix, false);
+        });
+        (mean, covariance)
+    }
+
+    /// For a layer: numbers of paths above and below it.
+    pub(super) fn around(&self, layer: usize) -> (usize, usize) {
+        let sizes = self.sizes();
+        (sizes[..layer].iter().product(), sizes[layer + 1..].iter().product())
+    }
+
+    /// How common each component of a layer is.
+    pub(super) fn usage(&self, layer: usize) -> Vec<f64> {
+        usage(&self.path_weight, self.around(layer).1, self.layers[layer].size(self.columns))
+    }
+}
+
+/// The weight of all paths through each of `size` components, with `below` paths below each.
+pub(super) fn usage(path_weight: &[f64], below: usize, size: usize) -> Vec<f64> {
+    let mut usage = vec![0.0; size];
+    for (path, weight) in path_weight.iter().enumerate() {
+        usage[path / below % size] += weight;
+    }
+    usage
+}

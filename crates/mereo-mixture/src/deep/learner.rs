@@ -1,0 +1,371 @@
+//! The passes of the Deep Gaussian mixture: see the [module](super) for the derivation.
+
+use mereo_core::slots::{Frame, Ground, WorstRows, responsibilities};
+use mereo_core::{
+    Batch, Context, Learner, Memory, Pass, Real, Result, Source, Start, Statistics, in_parallel,
+};
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use super::affine::{Affine, congruent};
+use super::layers::{Layers, usage};
+use super::node::{Above, Node};
+use super::search::Paths;
+use super::{DeepGmmParams, Em, Search};
+use crate::full::{MixtureStatistics, Moments, Shapes, Whitened, Work, harden, has_holes, look};
+use crate::start::{EMPTY, MOST_RESEEDS, normalise};
+
+/// By what the transform of a revived component is larger, or smaller, than the one it was copied
+/// from.
+const REVIVED: f64 = 1.5;
+/// A component with fewer rows stays as it is.
+const FEWEST_ROWS: f64 = 1e-6;
+/// Sweeps of the search from the path of before, and from a random one.
+const WARM_SWEEPS: usize = 1;
+const RANDOM_SWEEPS: usize = 2;
+
+/// Parameters that the passes move, in the frame's units.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct State {
+    pub(super) layers: Layers,
+    /// How often unused components were revived.
+    pub(super) reseeds: u32,
+}
+
+/// Learns a Deep Gaussian mixture by EM.
+pub(super) struct DeepLearner<'a, T> {
+    pub(super) params: &'a DeepGmmParams,
+    pub(super) ground: &'a Ground<T>,
+    pub(super) frame: Frame<T>,
+    /// What densities in the frame's units are above those in the data's, all rows together.
+    pub(super) log_scale: f64,
+    pub(super) context: &'a Context,
+}
+
+/// What rows tell.
+pub(super) struct DeepStatistics<T> {
+    pub(super) paths: MixtureStatistics<T>,
+    /// Weight of the rows, and of those for which a random start found a better path.
+    rows: f64,
+    switched: f64,
+}
+
+impl<T: Real> Statistics for DeepStatistics<T> {
+    fn merge(&mut self, other: &Self) {
+        self.paths.merge(&other.paths);
+        self.rows += other.rows;
+        self.switched += other.switched;
+    }
+
+    fn reset(&mut self) {
+        self.paths.reset();
+        (self.rows, self.switched) = (0.0, 0.0);
+    }
+
+    fn finish(&mut self) {
+        self.paths.finish();
+    }
+
+    fn bytes(&self) -> usize {
+        self.paths.bytes()
+    }
+}
+
+/// What looking needs, once a pass.
+pub(super) struct Prepared<T> {
+    whitened: Whitened<T>,
+    pass: Pass,
+}
+
+/// Memory for looking at a batch, and the paths of rows.
+pub(super) struct DeepWork<T> {
+    work: Work<T>,
+    paths: Memory<f64>,
+}
+
+impl<T: Real> DeepLearner<'_, T> {
+    fn columns(&self) -> usize {
+        self.frame.columns()
+    }
+
+    fn paths(&self) -> usize {
+        self.params.layers.iter().product()
+    }
+
+    /// Finds a path for each row by coordinate search; returns the weight of those that switched.
+    fn search(
+        &self,
+        prepared: &Prepared<T>,
+        first_row: usize,
+        work: &mut Work<T>,
+        memory: &mut Memory<f64>,
+        weights: Option<&[f64]>,
+    ) -> f64 {
+        let Prepared { whitened, pass } = prepared;
+        let tries = Paths { whitened, sizes: &self.params.layers };
+        whitened.begin(work);
+        let (rows, count) = (work.norms.len(), self.paths());
+        let (kept, known) = memory.of(first_row, rows, 1, pass.pass == 0);
+        let at = ((pass.restart as u64) << 32) | pass.pass as u64;
+        let random = |purpose: &str, row: usize| {
+            self.context.random(purpose, [at, (first_row + row) as u64]).random_range(0..count)
+        };
+        let mut path: Vec<usize> = if known {
+            kept.iter().map(|&p| (p as usize).min(count - 1)).collect()
+        } else {
+            (0..rows).map(|row| random("first path", row)).collect()
+        };
+        let mut value = tries.values(&path, work);
+        tries.ascend(&mut path, &mut value, WARM_SWEEPS, work);
+        let mut other: Vec<usize> = (0..rows).map(|row| random("path", row)).collect();
+        let mut there = tries.values(&other, work);
+        tries.ascend(&mut other, &mut there, RANDOM_SWEEPS, work);
+        let mut switched = 0.0;
+        work.evidence.fill(0.0);
+        for row in 0..rows {
+            let weight = weights.map_or(1.0, |w| w[row]);
+            if there[row] > value[row] {
+                (path[row], value[row]) = (other[row], there[row]);
+                switched += weight;
+            }
+            kept[row] = path[row] as f64;
+            work.norms[row] = value[row];
+            work.evidence[path[row] * rows + row] = weight;
+        }
+        switched
+    }
+
+    /// `[P]` of `[D+1, D+1]`: moments of rows as they are, not about means, and blurred.
+    pub(super) fn path_moments(&self, layers: &Layers, moments: &Moments<T>) -> Vec<Vec<f64>> {
+        let (d, width) = (self.columns(), self.columns() + 1);
+        let (mean, _) = layers.collapse();
+        let mut out = vec![Vec::new(); self.paths()];
+        in_parallel(out.iter_mut().enumerate(), |(path, out)| {
+            let sums = moments.of(path);
+            let mut whole: Vec<f64> = (0..width * width)
+                .map(|at| sums[(at / width).max(at % width) * width + (at / width).min(at % width)])
+                .collect();
+            let count = whole[d * width + d];
+            (0..d).for_each(|i| whole[i * width + i] += count * self.params.variance_floor);
+            let about = Affine {
+                matrix: (0..d * d).map(|i| f64::from(i / d == i % d)).collect(),
+                offset: mean[path * d..(path + 1) * d].to_vec(),
+            };
+            *out = congruent(&about.extended(), &whole, width);
+        });
+        out
+    }
+
+    /// Re-estimates the components of a layer from path moments.
+    pub(super) fn relearn_layer(&self, layers: &mut Layers, layer: usize, moments: &[Vec<f64>]) {
+        let (d, width) = (self.columns(), self.columns() + 1);
+        let (above, below) = layers.around(layer);
+        let (Some(upper), Some(lower)) =
+            (layers.up(0..layer), layers.up(layer + 1..layers.layers.len()))
+        else {
+            return;
+        };
+        let lower: Vec<Vec<f64>> = lower.iter().map(Affine::extended).collect();
+        let size = layers.layers[layer].size(d);
+        let kind = layers.layers[layer].kind;
+        let mut found: Vec<Option<Affine>> = vec![None; size];
+        let now = &*layers;
+        in_parallel(found.iter_mut().enumerate(), |(component, found)| {
+            let mut node = Node { columns: d, count: 0.0, above: Vec::with_capacity(above) };
+            for (u, map) in upper.iter().enumerate() {
+                let mut sums = vec![0.0; width * width];
+                for (q, lower) in lower.iter().enumerate() {
+                    let path = &moments[(u * size + component) * below + q];
+                    if path[d * width + d] > 0.0 {
+                        let turned = congruent(lower, path, width);
+                        sums.iter_mut().zip(&turned).for_each(|(s, m)| *s += m);
+                    }
+                }
+                node.count += sums[d * width + d];
+                node.above.push(Above { map: map.clone(), moments: sums });
+            }
+            if !(node.count > FEWEST_ROWS) {
+                return;
+            }
+            *found = if layer == 0 {
+                node.top(kind)
+            } else {
+                node.solve(kind, &now.layers[layer].map(component, d), self.params.steps)
+            };
+        });
+        for (component, map) in found.iter().enumerate() {
+            if let Some(map) = map {
+                layers.layers[layer].set(component, map);
+            }
+        }
+    }
+
+    fn relearn_weights(&self, layers: &mut Layers, total: &[f64]) {
+        layers.path_weight.copy_from_slice(total);
+        normalise(&mut layers.path_weight);
+        if self.params.factorised {
+            let each: Vec<Vec<f64>> =
+                (0..layers.layers.len()).map(|layer| layers.usage(layer)).collect();
+            let belows: Vec<usize> =
+                (0..layers.layers.len()).map(|layer| layers.around(layer).1).collect();
+            for (path, weight) in layers.path_weight.iter_mut().enumerate() {
+                let own = each.iter().zip(&belows);
+                *weight = own.map(|(usage, below)| usage[path / below % usage.len()]).product();
+            }
+            normalise(&mut layers.path_weight);
+        }
+    }
+
+    /// Makes each unused component a copy of the most used one of its layer.
+    fn revive(&self, state: &mut State) -> Vec<String> {
+        let (d, layers) = (self.columns(), &mut state.layers);
+        let mut notes = Vec::new();
+        if state.reseeds >= MOST_RESEEDS {
+            return notes;
+        }
+        for layer in 0..layers.layers.len() {
+            let size = layers.layers[layer].size(d);
+            let below = layers.around(layer).1;
+            for component in 0..size {
+                let used = usage(&layers.path_weight, below, size);
+                if used[component] * size as f64 >= EMPTY {
+                    continue;
+                }
+                let most = (0..size).fold(0, |best, c| if used[c] > used[best] { c } else { best });
+                let mut map = layers.layers[layer].map(most, d);
+                let by = if component % 2 == 0 { REVIVED } else { 1.0 / REVIVED };
+                map.matrix.iter_mut().for_each(|v| *v *= by);
+                layers.layers[layer].set(component, &map);
+                for path in (0..layers.path_weight.len()).filter(|p| p / below % size == most) {
+                    let half = 0.5 * layers.path_weight[path];
+                    layers.path_weight[path] = half;
+                    let copy = path - most * below + component * below;
+                    layers.path_weight[copy] += half;
+                }
+                notes.push(format!(
+                    "unused component {component} of layer {} revived as a copy of {most}",
+                    layer + 1
+                ));
+            }
+        }
+        normalise(&mut layers.path_weight);
+        state.reseeds += u32::from(!notes.is_empty());
+        notes
+    }
+}
+
+impl<T: Real> Learner<T> for DeepLearner<'_, T> {
+    type State = State;
+    type Prepared = Prepared<T>;
+    type Statistics = DeepStatistics<T>;
+    type Workspace = DeepWork<T>;
+
+    fn describe(&self) -> String {
+        format!("deep-gmm {:?}", self.params)
+    }
+
+    fn start(
+        &self,
+        source: &dyn Source<T>,
+        restart: usize,
+        context: &Context,
+    ) -> Result<Start<State>> {
+        let layers = super::start::start(self, source, restart, context)?;
+        Ok(Start { state: State { layers, reseeds: 0 }, how: "contrast".into() })
+    }
+
+    fn settles(&self, _restart: usize) -> usize {
+        0
+    }
+
+    fn prepare(&self, state: &State, pass: Pass) -> Prepared<T> {
+        let (mean, covariance) = state.layers.collapse();
+        let shapes = Shapes {
+            weight: &state.layers.path_weight,
+            mean: &mean,
+            covariance: &covariance,
+            degrees: None,
+            blur: self.params.variance_floor,
+        };
+        Prepared { whitened: Whitened::new(&shapes, self.columns(), has_holes(self.ground)), pass }
+    }
+
+    fn statistics(&self) -> DeepStatistics<T> {
+        DeepStatistics {
+            paths: MixtureStatistics {
+                moments: Moments::new(self.paths(), self.columns(), false),
+                log_likelihood: 0.0,
+                worst: WorstRows::new(1, 0),
+            },
+            rows: 0.0,
+            switched: 0.0,
+        }
+    }
+
+    fn workspace(&self) -> DeepWork<T> {
+        DeepWork { work: Work::default(), paths: Memory::default() }
+    }
+
+    fn look(
+        &self,
+        prepared: &Prepared<T>,
+        batch: &Batch<'_, T>,
+        work: &mut DeepWork<T>,
+        statistics: &mut DeepStatistics<T>,
+    ) {
+        let DeepWork { work, paths: memory } = work;
+        let DeepStatistics { paths, rows: weight, switched } = statistics;
+        let responsible =
+            |work: &mut Work<T>, rows: std::ops::Range<usize>, weights: Option<&[f64]>| {
+                let count = rows.len();
+                *weight += weights.map_or(count as f64, |w| w.iter().sum());
+                match (self.params.em, self.params.search) {
+                    (Em::Hard, Search::Coordinate) => {
+                        let first = batch.first_row + rows.start;
+                        *switched += self.search(prepared, first, work, memory, weights);
+                    }
+                    (em, _) => {
+                        prepared.whitened.evidence(work);
+                        let (evidence, norms) = (&mut work.evidence, &mut work.norms);
+                        if em == Em::Hard {
+                            harden(evidence, norms, count, weights);
+                        } else {
+                            responsibilities(evidence, norms, self.paths(), count, weights);
+                        }
+                    }
+                }
+            };
+        look(&prepared.whitened, &self.frame, false, batch, work, paths, responsible);
+    }
+
+    fn memory(&self, workspace: &DeepWork<T>) -> Vec<f64> {
+        workspace.paths.keep()
+    }
+
+    fn remember(&self, workspace: &mut DeepWork<T>, memory: &[f64]) {
+        workspace.paths.recall(memory);
+    }
+
+    fn bound(&self, statistics: &DeepStatistics<T>) -> f64 {
+        statistics.paths.log_likelihood - self.log_scale
+    }
+
+    fn relearn(
+        &self,
+        state: &mut State,
+        statistics: &DeepStatistics<T>,
+        _pass: Pass,
+    ) -> Vec<String> {
+        let moments = self.path_moments(&state.layers, &statistics.paths.moments);
+        for layer in 0..state.layers.layers.len() {
+            self.relearn_layer(&mut state.layers, layer, &moments);
+        }
+        self.relearn_weights(&mut state.layers, &statistics.paths.moments.total);
+        let mut notes = self.revive(state);
+        if self.params.search == Search::Coordinate {
+            let rate = statistics.switched / statistics.rows.max(f64::MIN_POSITIVE);
+            notes.push(format!("a random start found better paths for {rate:.4} of the rows"));
+        }
+        notes
+    }
+}

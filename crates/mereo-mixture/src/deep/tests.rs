@@ -1,0 +1,301 @@
+//! What is the Deep mixture's own; [`crate::tests`] has what all mixtures must show. Results of an
+//! independent implementation are kept as data in `tests/fixtures/dgmm.json`.
+
+use std::collections::HashMap;
+
+use mereo_core::slots::{Frame, Ground};
+use mereo_core::{
+    Context, Encode, Learner, Manifest, Pass, Plan, Score, Silent, Source, Statistics, Table,
+    encode, score,
+};
+
+use super::affine::Affine;
+use super::layers::{Layer, Layers};
+use super::learner::{DeepLearner, State};
+use super::node::{Above, Node};
+use super::search::Paths;
+use super::{DeepGmm, DeepGmmParams, Em, LayerKind, fit};
+use crate::full::{Shapes, Whitened, Work, take_rows};
+use crate::testing::{close, slanted, table};
+
+const D: usize = 4;
+const SIZES: [usize; 3] = [3, 2, 2];
+
+struct Fixture(HashMap<String, serde_json::Value>);
+
+impl Fixture {
+    fn open() -> Self {
+        let path =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/dgmm.json");
+        Self(serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
+    }
+
+    fn get(&self, name: &str) -> Vec<f64> {
+        self.0[name].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+    }
+
+    fn layers(&self) -> Layers {
+        let layers = (1..=3).map(|l| Layer {
+            kind: LayerKind::Full,
+            transform: self.get(&format!("A{l}")),
+            bias: self.get(&format!("b{l}")),
+        });
+        Layers { columns: D, layers: layers.collect(), path_weight: self.get("pi") }
+    }
+
+    fn data(&self) -> Table<f64> {
+        table(D, &self.get("X"))
+    }
+}
+
+/// A learner in the data's own units without a floor.
+fn learner<'a>(
+    params: &'a DeepGmmParams,
+    ground: &'a Ground<f64>,
+    context: &'a Context,
+) -> DeepLearner<'a, f64> {
+    let frame = Frame::new(&[0.0; D], &[1.0; D]);
+    DeepLearner { params, ground, frame, log_scale: 0.0, context }
+}
+
+fn params(em: Em, steps: usize) -> DeepGmmParams {
+    DeepGmmParams { em, steps, variance_floor: 0.0, ..DeepGmmParams::new(&SIZES) }
+}
+
+/// Path moments and the bound of a model.
+fn moments(
+    learner: &DeepLearner<'_, f64>,
+    layers: &Layers,
+    data: &Table<f64>,
+) -> (Vec<Vec<f64>>, f64, Vec<f64>) {
+    let at = Pass { restart: 0, pass: 0 };
+    let state = State { layers: layers.clone(), reseeds: 0 };
+    let prepared = learner.prepare(&state, at);
+    let (mut statistics, mut work) = (learner.statistics(), learner.workspace());
+    let mut lane = data.lane(0..data.batches()).unwrap();
+    while let Some(batch) = lane.next_batch().unwrap() {
+        learner.look(&prepared, &batch, &mut work, &mut statistics);
+    }
+    statistics.finish();
+    let total = statistics.paths.moments.total.clone();
+    (learner.path_moments(layers, &statistics.paths.moments), learner.bound(&statistics), total)
+}
+
+#[test]
+fn densities_and_responsibilities_agree_with_the_reference() {
+    let fixture = Fixture::open();
+    let (model, data) = (DeepGmm::new(fixture.layers()), fixture.data());
+    let scores = score(&model as &dyn Score<f64>, &data, &Context::new(0)).unwrap();
+    close(&scores.rows, &fixture.get("logpdf"), 1e-10, "log density");
+    close(model.path_mean(), &fixture.get("path_mean"), 1e-12, "path mean");
+    let codes = encode(&model as &dyn Encode<f64>, &data, &Context::new(0)).unwrap();
+    for (r, joint) in fixture.get("log_joint").chunks(12).enumerate() {
+        let expected: Vec<f64> = joint.iter().map(|l| (l - scores.rows[r]).exp()).collect();
+        close(codes.row(r), &expected, 1e-9, "responsibility");
+    }
+}
+
+#[test]
+fn soft_path_moments_agree_with_the_reference() {
+    let fixture = Fixture::open();
+    let (data, context) = (fixture.data(), Context::new(0));
+    let ground = Ground::survey(&data, &context).unwrap();
+    let params = params(Em::Soft, 1);
+    let learner = learner(&params, &ground, &context);
+    let (found, bound, total) = moments(&learner, &fixture.layers(), &data);
+    // The reference's own sums are good to 1e-6 or so.
+    close(&found.concat(), &fixture.get("soft_T"), 1e-6, "path moments");
+    close(&[bound], &[fixture.get("logpdf").iter().sum()], 1e-10, "bound");
+    let weights: Vec<f64> = total.iter().map(|t| t / 300.0).collect();
+    close(&weights, &fixture.get("soft_pi_new"), 1e-6, "path weights");
+}
+
+/// The component of a layer as the M-step sees it.
+fn node(layers: &Layers, layer: usize, component: usize, moments: &[Vec<f64>]) -> Node {
+    let (_, below) = layers.around(layer);
+    let width = D + 1;
+    let upper = layers.up(0..layer).unwrap();
+    let lower = layers.up(layer + 1..3).unwrap();
+    let mut node = Node { columns: D, count: 0.0, above: Vec::new() };
+    for (u, map) in upper.iter().enumerate() {
+        let mut sums = vec![0.0; width * width];
+        for (q, lower) in lower.iter().enumerate() {
+            let path = (u * SIZES[layer] + component) * below + q;
+            let turned = super::affine::congruent(&lower.extended(), &moments[path], width);
+            sums.iter_mut().zip(&turned).for_each(|(s, m)| *s += m);
+        }
+        node.count += sums[width * width - 1];
+        node.above.push(Above { map: map.clone(), moments: sums });
+    }
+    node
+}
+
+fn theta(map: &Affine) -> Vec<f64> {
+    let back = map.inverse().unwrap();
+    (0..D)
+        .flat_map(|i| back.matrix[i * D..(i + 1) * D].iter().copied().chain([back.offset[i]]))
+        .collect()
+}
+
+#[test]
+fn objectives_and_gradients_of_components_agree_with_the_reference_and_with_differences() {
+    let fixture = Fixture::open();
+    let (data, context) = (fixture.data(), Context::new(0));
+    let ground = Ground::survey(&data, &context).unwrap();
+    let params = params(Em::Soft, 1);
+    let learner = learner(&params, &ground, &context);
+    let layers = fixture.layers();
+    let (moments, _, _) = moments(&learner, &layers, &data);
+    for layer in 0..3 {
+        for component in 0..SIZES[layer] {
+            let node = node(&layers, layer, component, &moments);
+            let at = theta(&layers.layers[layer].map(component, D));
+            let mut gradient = vec![0.0; D * (D + 1)];
+            let value = node.value(&at, &mut gradient);
+            let name = format!("node{}_{component}", layer + 1);
+            close(&[value], &fixture.get(&format!("{name}_obj")), 1e-6, &name);
+            let q: Vec<f64> = gradient.chunks(D + 1).flat_map(|r| r[..D].to_vec()).collect();
+            close(&q, &fixture.get(&format!("{name}_gradQ")), 1e-5, "gradient of Q");
+            let bias: Vec<f64> = gradient.chunks(D + 1).map(|r| r[D]).collect();
+            close(&bias, &fixture.get(&format!("{name}_gradq")), 1e-5, "gradient of q");
+            for i in 0..at.len() {
+                let step = 1e-6;
+                let (mut up, mut down, mut none) = (at.clone(), at.clone(), gradient.clone());
+                up[i] += step;
+                down[i] -= step;
+                let slope =
+                    (node.value(&up, &mut none) - node.value(&down, &mut none)) / (2.0 * step);
+                close(&[gradient[i]], &[slope], 1e-6, "difference");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hard_pass_is_as_good_as_the_reference_layer_by_layer() {
+    let fixture = Fixture::open();
+    let (data, context) = (fixture.data(), Context::new(0));
+    let ground = Ground::survey(&data, &context).unwrap();
+    let params = params(Em::Hard, 2000);
+    let learner = learner(&params, &ground, &context);
+    let mut layers = fixture.layers();
+    let (moments, before, total) = moments(&learner, &layers, &data);
+    close(&[before], &fixture.get("em_obj_before"), 1e-10, "bound before");
+    close(&total, &fixture.get("em_hard_counts"), 1e-12, "rows of paths");
+    // The expected log likelihood with these rows and path weights.
+    let objective = |layers: &Layers| -> f64 {
+        let (mean, covariance) = layers.collapse();
+        let mut sum = 0.0;
+        for (p, count) in total.iter().enumerate().filter(|(_, n)| **n > 0.0) {
+            let white = mereo_core::math::whitening(&covariance[p * 16..(p + 1) * 16], D).unwrap();
+            let about = Affine {
+                matrix: white.matrix.clone(),
+                offset: (0..D)
+                    .map(|i| {
+                        -(0..D).map(|j| white.matrix[i * D + j] * mean[p * D + j]).sum::<f64>()
+                    })
+                    .collect(),
+            };
+            let turned = super::affine::congruent(&about.extended(), &moments[p], D + 1);
+            let squares: f64 = (0..D).map(|i| turned[i * (D + 1) + i]).sum();
+            let log = (2.0 * std::f64::consts::PI).ln() * D as f64 + white.log_determinant;
+            sum += count * (count / 300.0).ln() - 0.5 * (squares + count * log);
+        }
+        sum
+    };
+    for (layer, expected) in fixture.get("em_obj_after_each_layer").into_iter().enumerate() {
+        learner.relearn_layer(&mut layers, layer, &moments);
+        let found = objective(&layers);
+        assert!(found >= expected - 1e-5 * expected.abs(), "layer {layer}: {found} {expected}");
+        if layer == 0 {
+            close(&[found], &[expected], 1e-9, "top layer");
+            let expected = fixture.get("em_A1");
+            for (found, expected) in layers.layers[0].transform.chunks(16).zip(expected.chunks(16))
+            {
+                let square = |a: &[f64]| -> Vec<f64> {
+                    (0..16)
+                        .map(|i| (0..4).map(|k| a[i / 4 * 4 + k] * a[i % 4 * 4 + k]).sum())
+                        .collect()
+                };
+                close(&square(found), &square(expected), 1e-7, "AAᵀ");
+            }
+            close(&layers.layers[0].bias, &fixture.get("em_b1"), 1e-7, "bias");
+        }
+    }
+}
+
+#[test]
+fn coordinate_search_agrees_with_the_reference() {
+    let fixture = Fixture::open();
+    let (layers, data) = (fixture.layers(), fixture.data());
+    let (mean, covariance) = layers.collapse();
+    let shapes = Shapes {
+        weight: &layers.path_weight,
+        mean: &mean,
+        covariance: &covariance,
+        degrees: None,
+        blur: 0.0,
+    };
+    let whitened = Whitened::<f64>::new(&shapes, D, true);
+    let tries = Paths { whitened: &whitened, sizes: &SIZES };
+    let mut work = Work::default();
+    let mut lane = data.lane(0..1).unwrap();
+    let batch = lane.next_batch().unwrap().unwrap();
+    take_rows(&batch, 0..batch.rows, |_, x| x, &mut work.values);
+    whitened.begin(&mut work);
+    for sweeps in [1, 3] {
+        let mut path = vec![0; 300];
+        let mut value = tries.values(&path, &mut work);
+        tries.ascend(&mut path, &mut value, sweeps, &mut work);
+        let expected = fixture.get(&format!("ca{sweeps}_path"));
+        assert!(path.iter().zip(&expected).all(|(p, e)| *p == *e as usize), "paths");
+        close(&value, &fixture.get(&format!("ca{sweeps}_val")), 1e-10, "values");
+    }
+}
+
+#[test]
+fn the_flat_mixture_has_the_same_density() {
+    let data = table::<f64>(3, &slanted(200, 3, 4));
+    let params = DeepGmmParams::new(&[3, 2, 2]);
+    let plan = Plan { passes: 10, ..Plan::default() };
+    let (model, _) = fit(&params, &data, &plan, &Context::new(0), &mut Silent).unwrap();
+    let flat = model.flat();
+    assert_eq!(flat.components(), 12);
+    let context = Context::new(0);
+    let deep = score(&model as &dyn Score<f64>, &data, &context).unwrap().rows;
+    close(&score(&flat as &dyn Score<f64>, &data, &context).unwrap().rows, &deep, 1e-12, "density");
+}
+
+#[test]
+fn layers_stay_of_their_kind() {
+    let data = table::<f64>(3, &slanted(300, 3, 4));
+    let plan = Plan { passes: 8, ..Plan::default() };
+    for kind in [LayerKind::Scale, LayerKind::Diagonal, LayerKind::Orthogonal] {
+        let params =
+            DeepGmmParams { kinds: vec![LayerKind::Full, kind], ..DeepGmmParams::new(&[2, 3]) };
+        let (model, _) = fit(&params, &data, &plan, &Context::new(0), &mut Silent).unwrap();
+        let file = model.to_file(Manifest::new(DeepGmm::KIND));
+        let again = DeepGmm::from_file(file, "memory".as_ref()).unwrap();
+        assert_eq!(again.free_parameters(), model.free_parameters(), "{kind:?}");
+        assert_eq!(again, model, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_mixture_of_scales_is_found_by_a_scale_layer() {
+    // One covariance at two contrasts: a layer of two scales says it with one full transform.
+    let mut values = slanted(2000, 3, 9);
+    let centre: Vec<f64> =
+        (0..3).map(|d| values.iter().skip(d).step_by(3).sum::<f64>() / 2000.0).collect();
+    for (r, row) in values.chunks_exact_mut(3).enumerate() {
+        let by = if r % 4 < 2 { 1.0 } else { 0.1 };
+        row.iter_mut().zip(&centre).for_each(|(x, m)| *x = by * (*x - m));
+    }
+    let data = table::<f64>(3, &values);
+    let kinds = vec![LayerKind::Full, LayerKind::Scale];
+    let params = DeepGmmParams { kinds, ..DeepGmmParams::new(&[1, 2]) };
+    let (model, _) = fit(&params, &data, &Plan::default(), &Context::new(0), &mut Silent).unwrap();
+    let (a, b) = (model.transform(1)[0].abs(), model.transform(1)[9].abs());
+    let ratio = (a / b).max(b / a);
+    assert!((ratio - 10.0).abs() < 1.0, "{ratio}");
+}

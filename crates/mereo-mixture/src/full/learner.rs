@@ -1,0 +1,398 @@
+//! The passes of mixtures whose components have covariances: see the modules of
+//! [Gaussian](crate::gaussian) and [Student's t](crate::student) mixtures for the updates.
+
+use mereo_core::slots::{Frame, Ground, WorstRow, WorstRows, responsibilities};
+use mereo_core::{
+    Batch, Context, Learner, Pass, Real, Result, Source, Start, Statistics, batch_rows,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Moments, Shapes, Whitened, Work, harden, take_rows};
+use crate::covariances::{LowRank, analyse, clip, pooled};
+use crate::degrees::{FIRST_DEGREES, new_degrees};
+use crate::start::{EMPTY, MOST_RESEEDS, SEEDED_VARIANCE, clusters, normalise};
+
+/// What covariances may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Of its own for each component.
+    Full,
+    /// The same for all.
+    Tied,
+    /// So many factors and noise in each column.
+    LowRank(usize),
+}
+
+/// Parameters that the passes move, in the frame's units.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct State {
+    /// `[N]`.
+    pub(crate) weight: Vec<f64>,
+    /// `[N, D]`.
+    pub(crate) mean: Vec<f64>,
+    /// `[N, D, D]`, or `[1, D, D]` if tied: lower triangles.
+    pub(crate) covariance: Vec<f64>,
+    /// `[N, D, K]` and `[N, D]`, if of low rank.
+    pub(crate) loading: Vec<f64>,
+    pub(crate) noise: Vec<f64>,
+    /// `[N]`, of Student's t.
+    pub(crate) degrees: Option<Vec<f64>>,
+    /// How often empty components were seeded anew.
+    pub(crate) reseeds: u32,
+}
+
+/// Learns by EM.
+pub(crate) struct MixtureLearner<'a, T> {
+    /// Everything that the user chose, as text.
+    pub(crate) described: String,
+    pub(crate) components: usize,
+    pub(crate) shape: Shape,
+    pub(crate) hard: bool,
+    /// Whether components have tails: Student's t.
+    pub(crate) tails: bool,
+    /// The least variance in any direction, in the frame's units.
+    pub(crate) floor: f64,
+    pub(crate) ground: &'a Ground<T>,
+}
+
+/// What rows tell.
+pub(crate) struct MixtureStatistics<T> {
+    pub(crate) moments: Moments<T>,
+    /// In the frame's units.
+    pub(crate) log_likelihood: f64,
+    /// The rows that are explained worst, if there are empty components.
+    pub(crate) worst: WorstRows,
+}
+
+impl<T: Real> Statistics for MixtureStatistics<T> {
+    fn merge(&mut self, other: &Self) {
+        self.moments.merge(&other.moments);
+        self.log_likelihood += other.log_likelihood;
+        self.worst.merge(&other.worst);
+    }
+
+    fn reset(&mut self) {
+        self.moments.reset();
+        self.log_likelihood = 0.0;
+        self.worst.clear();
+    }
+
+    fn finish(&mut self) {
+        self.moments.flush();
+    }
+
+    fn bytes(&self) -> usize {
+        self.moments.bytes()
+    }
+}
+
+/// What looking needs, once a pass.
+pub(crate) struct Prepared<T> {
+    whitened: Whitened<T>,
+    keep_worst: bool,
+}
+
+/// Whether any row misses a cell.
+pub(crate) fn has_holes<T>(ground: &Ground<T>) -> bool {
+    ground.moments.weight.iter().any(|&w| w < ground.moments.rows)
+}
+
+/// Looks at a batch with components that are ready: `responsible` turns evidence into
+/// responsibilities.
+pub(crate) fn look<T: Real>(
+    whitened: &Whitened<T>,
+    frame: &Frame<T>,
+    keep_worst: bool,
+    batch: &Batch<'_, T>,
+    work: &mut Work<T>,
+    statistics: &mut MixtureStatistics<T>,
+    mut responsible: impl FnMut(&mut Work<T>, std::ops::Range<usize>, Option<&[f64]>),
+) {
+    let most = batch_rows(batch.columns);
+    for first in (0..batch.rows).step_by(most) {
+        let rows = first..(first + most).min(batch.rows);
+        take_rows(batch, rows.clone(), |d, x| frame.cell(d, x), &mut work.values);
+        responsible(work, rows.clone(), batch.weights.map(|w| &w[rows.clone()]));
+        for (row, norm) in rows.zip(&work.norms) {
+            let weight = batch.weight(row);
+            statistics.log_likelihood += weight * norm;
+            if keep_worst && weight > 0.0 {
+                statistics.worst.offer(0, *norm, batch.first_row + row, || {
+                    let mut cells = vec![f64::NAN; batch.columns];
+                    batch.for_each_observed(row, |d, x| cells[d] = x.wide());
+                    cells
+                });
+            }
+        }
+        statistics.moments.add(whitened, work);
+    }
+}
+
+impl<T: Real> MixtureLearner<'_, T> {
+    fn columns(&self) -> usize {
+        self.ground.frame.columns()
+    }
+
+    fn is_empty(&self, weight: f64) -> bool {
+        weight * (self.components as f64) < EMPTY
+    }
+
+    fn has_empty_component(&self, state: &State) -> bool {
+        state.reseeds < MOST_RESEEDS && state.weight.iter().any(|&w| self.is_empty(w))
+    }
+
+    /// Gives each empty component the look of a row that is explained badly.
+    fn seed_empty_components(&self, state: &mut State, worst: &[WorstRow]) -> Vec<String> {
+        let (d, frame) = (self.columns(), &self.ground.frame);
+        let size = d * d;
+        let common = pooled(&state.covariance, &state.weight, size);
+        let mut notes = Vec::new();
+        let mut worst = worst.iter();
+        for n in 0..self.components {
+            if !self.is_empty(state.weight[n]) {
+                continue;
+            }
+            let Some(WorstRow { row, cells, .. }) = worst.next() else { break };
+            for (column, &x) in cells.iter().enumerate().filter(|(_, x)| !x.is_nan()) {
+                state.mean[n * d + column] = frame.cell(column, T::of(x)).wide();
+            }
+            if self.shape != Shape::Tied {
+                let own = &mut state.covariance[n * size..(n + 1) * size];
+                own.iter_mut().zip(&common).for_each(|(s, c)| *s = SEEDED_VARIANCE * c);
+                clip(own, d, self.floor);
+            }
+            if let Shape::LowRank(k) = self.shape {
+                let own = &mut state.covariance[n * size..(n + 1) * size];
+                for i in 0..d {
+                    state.noise[n * d + i] = own[i * d + i].max(self.floor);
+                    (0..i).for_each(|j| own[i * d + j] = 0.0);
+                }
+                state.loading[n * d * k..(n + 1) * d * k].fill(0.0);
+            }
+            if let Some(degrees) = &mut state.degrees {
+                degrees[n] = FIRST_DEGREES;
+            }
+            state.weight[n] = 1.0 / self.ground.moments.rows.max(1.0);
+            notes.push(format!("empty component {n} seeded from row {row}"));
+        }
+        normalise(&mut state.weight);
+        state.reseeds += u32::from(!notes.is_empty());
+        notes
+    }
+
+    /// Moves means and writes free covariances, about the new means, over those of before. Sums of
+    /// components without rows are left out.
+    fn relearn_moments(&self, state: &mut State, moments: &Moments<T>) {
+        let (d, width) = (self.columns(), self.columns() + 1);
+        let size = d * d;
+        let tied = self.shape == Shape::Tied;
+        let mut shared = vec![0.0; if tied { size } else { 0 }];
+        let mut shares = 0.0;
+        for n in 0..self.components {
+            let sums = moments.of(n);
+            let count = sums[d * width + d];
+            if !(moments.total[n] > 1e-12 && count > 0.0) {
+                continue;
+            }
+            let shift: Vec<f64> =
+                sums[d * width..d * width + d].iter().map(|s| s / count).collect();
+            for (m, s) in state.mean[n * d..(n + 1) * d].iter_mut().zip(&shift) {
+                *m += s;
+            }
+            if tied {
+                shares += count;
+            }
+            let out = if tied {
+                &mut shared[..]
+            } else {
+                &mut state.covariance[n * size..(n + 1) * size]
+            };
+            for i in 0..d {
+                for j in 0..=i {
+                    let sum = sums[i * width + j] - count * shift[i] * shift[j];
+                    let out = &mut out[i * d + j];
+                    *out = if tied { *out + sum } else { sum / count };
+                }
+            }
+        }
+        if tied && shares > 0.0 {
+            state.covariance.iter_mut().zip(&shared).for_each(|(c, s)| *c = s / shares);
+        }
+    }
+}
+
+impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
+    type State = State;
+    type Prepared = Prepared<T>;
+    type Statistics = MixtureStatistics<T>;
+    type Workspace = Work<T>;
+
+    fn describe(&self) -> String {
+        self.described.clone()
+    }
+
+    fn start(
+        &self,
+        source: &dyn Source<T>,
+        restart: usize,
+        context: &Context,
+    ) -> Result<Start<State>> {
+        let (d, frame) = (self.columns(), &self.ground.frame);
+        let start = clusters(self.ground, self.components, self.floor, source, restart, context)?;
+        let count = if self.shape == Shape::Tied { 1 } else { self.components };
+        let mut covariance = vec![0.0; count * d * d];
+        let mut noise = vec![0.0; self.components * d];
+        for n in 0..self.components {
+            for i in 0..d {
+                let variance = start.variance[n * d + i] / frame.scale(i).powi(2);
+                let share = if count == 1 { start.weight[n] } else { 1.0 };
+                covariance[n % count * d * d + i * d + i] += share * variance;
+                noise[n * d + i] = variance;
+            }
+        }
+        let factors = if let Shape::LowRank(k) = self.shape { k } else { 0 };
+        if factors == 0 {
+            noise.clear();
+        }
+        let mean = start.mean.iter().enumerate().map(|(i, &m)| frame.inward(i % d, m));
+        let state = State {
+            weight: start.weight,
+            mean: mean.collect(),
+            covariance,
+            loading: vec![0.0; self.components * d * factors],
+            noise,
+            degrees: self.tails.then(|| vec![FIRST_DEGREES; self.components]),
+            reseeds: 0,
+        };
+        Ok(Start { state, how: "k-means".into() })
+    }
+
+    fn settles(&self, _restart: usize) -> usize {
+        0
+    }
+
+    fn prepare(&self, state: &State, _pass: Pass) -> Prepared<T> {
+        let shapes = Shapes {
+            weight: &state.weight,
+            mean: &state.mean,
+            covariance: &state.covariance,
+            degrees: state.degrees.as_deref(),
+            blur: 0.0,
+        };
+        Prepared {
+            whitened: Whitened::new(&shapes, self.columns(), has_holes(self.ground)),
+            keep_worst: self.has_empty_component(state),
+        }
+    }
+
+    fn statistics(&self) -> MixtureStatistics<T> {
+        MixtureStatistics {
+            moments: Moments::new(self.components, self.columns(), self.tails),
+            log_likelihood: 0.0,
+            worst: WorstRows::new(1, self.components),
+        }
+    }
+
+    fn workspace(&self) -> Work<T> {
+        Work::default()
+    }
+
+    fn look(
+        &self,
+        prepared: &Prepared<T>,
+        batch: &Batch<'_, T>,
+        work: &mut Work<T>,
+        statistics: &mut MixtureStatistics<T>,
+    ) {
+        let Prepared { whitened, keep_worst } = prepared;
+        let responsible = |work: &mut Work<T>, _, weights: Option<&[f64]>| {
+            whitened.evidence(work);
+            let rows = work.norms.len();
+            if self.hard {
+                harden(&mut work.evidence, &mut work.norms, rows, weights);
+            } else {
+                let (evidence, norms) = (&mut work.evidence, &mut work.norms);
+                responsibilities(evidence, norms, self.components, rows, weights);
+            }
+        };
+        look(whitened, &self.ground.frame, *keep_worst, batch, work, statistics, responsible);
+    }
+
+    fn bound(&self, statistics: &MixtureStatistics<T>) -> f64 {
+        statistics.log_likelihood - self.ground.log_scale()
+    }
+
+    fn relearn(
+        &self,
+        state: &mut State,
+        statistics: &MixtureStatistics<T>,
+        _pass: Pass,
+    ) -> Vec<String> {
+        let (d, moments) = (self.columns(), &statistics.moments);
+        let size = d * d;
+        let seeding = self.has_empty_component(state);
+        self.relearn_moments(state, moments);
+        if let Shape::LowRank(k) = self.shape {
+            let pieces = state
+                .covariance
+                .chunks_mut(size)
+                .zip(state.loading.chunks_mut(d * k))
+                .zip(state.noise.chunks_mut(d))
+                .zip(&moments.total);
+            mereo_core::in_parallel(pieces, |(((covariance, loading), noise), &total)| {
+                if total > 1e-12 {
+                    analyse(covariance, LowRank { loading, noise }, d, k, self.floor);
+                }
+            });
+        } else {
+            let width = d + 1;
+            let tails = match &mut state.degrees {
+                Some(degrees) => degrees.iter_mut().map(Some).collect::<Vec<_>>(),
+                None => state.covariance.chunks(size).map(|_| None).collect(),
+            };
+            let pieces = state.covariance.chunks_mut(size).zip(tails).enumerate();
+            mereo_core::in_parallel(pieces, |(n, (covariance, degrees))| {
+                let free = if degrees.is_some() { covariance.to_vec() } else { Vec::new() };
+                let clipped = clip(covariance, d, self.floor);
+                let Some(degrees) = degrees else { return };
+                let (total, precise) = (moments.total[n], moments.of(n)[d * width + d]);
+                if !(total > 1e-12 && precise > 0.0) {
+                    return;
+                }
+                if clipped {
+                    // The floor holds for the model that is not expanded.
+                    covariance.iter_mut().zip(&free).for_each(|(c, f)| *c = f * (precise / total));
+                    clip(covariance, d, self.floor);
+                }
+                let by_observed = &moments.by_observed[n * width..(n + 1) * width];
+                *degrees = new_degrees(
+                    *degrees,
+                    total,
+                    moments.log_precision[n],
+                    precise,
+                    by_observed,
+                    !clipped,
+                );
+            });
+        }
+        state.weight.copy_from_slice(&moments.total);
+        normalise(&mut state.weight);
+        if seeding { self.seed_empty_components(state, statistics.worst.of(0)) } else { Vec::new() }
+    }
+}
+
+/// Means `[N, D]` and covariances `[C, D, D]` in the data's units, the latter made whole from their
+/// lower triangles.
+pub(crate) fn in_data_units<T: Real>(
+    frame: &Frame<T>,
+    mean: &[f64],
+    covariance: &[f64],
+) -> (Vec<f64>, Vec<f64>) {
+    let d = frame.columns();
+    let mean = mean.iter().enumerate().map(|(i, &m)| frame.outward(i % d, m)).collect();
+    let covariance = (0..covariance.len()).map(|at| {
+        let (c, i, j) = (at / (d * d), at / d % d, at % d);
+        covariance[c * d * d + i.max(j) * d + i.min(j)] * (frame.scale(i) * frame.scale(j))
+    });
+    (mean, covariance.collect())
+}

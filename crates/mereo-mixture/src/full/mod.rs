@@ -1,0 +1,66 @@
+//! Components with covariances: what mixtures of Gaussians, of Student's t and deep ones share.
+//!
+//! # Density
+//!
+//! With `y = x - μ` and `W` the inverse of the covariance's Cholesky factor (`WΣWᵀ = I`), the squared
+//! distance of a row is `δ = yᵀΣ⁻¹y = |Wy|²`, and over D columns
+//!
+//! - Gaussian: `log P = -½ (D log 2π + log |Σ| + δ)`;
+//! - Student's t with ν degrees of freedom: `log P = log Γ((ν+D)/2) - log Γ(ν/2) - (D/2) log νπ -
+//!   ½ log |Σ| - ((ν+D)/2) log(1 + δ/ν)`.
+//!
+//! So the distances of a batch are one matrix product for each component, `Y Wᵀ`. Differences are
+//! taken before anything is squared, in the frame's units, and offsets cost no precision.
+//!
+//! # Missing cells
+//!
+//! Of a row that observes the columns O and not M, with `P = Σ⁻¹`, the missing cells are expected at
+//! `ŷ_M = -P_MM⁻¹ P_MO y_O = Σ_MO Σ_OO⁻¹ y_O`, with covariance `C = P_MM⁻¹ = Σ_MM - Σ_MO Σ_OO⁻¹ Σ_OM`.
+//! The row that is filled so has, of all ways to fill it, the smallest distance, which is the
+//! distance of its observed cells alone: `|Wŷ|² = y_Oᵀ Σ_OO⁻¹ y_O`. And `log |Σ_OO| = log |Σ| + log |P_MM|`.
+//! Hence rows with holes are filled component by component and then treated like all others; rows of a
+//! batch that miss the same cells share the factor of `P_MM` or of `Σ_OO`, whichever is smaller.
+//!
+//! # Moments
+//!
+//! With responsibilities r (in which weights are contained), rows tell a component
+//! `Σ r [ŷ;1][ŷ;1]ᵀ + Σ r C` about its mean of before: the expected moments of complete rows. For
+//! Student's t rows count `r u`, with `u = (ν+|O|)/(ν+δ)` the expected precision of the row, but C
+//! counts r, since given u the covariance is `C/u`. Rows with a responsibility below `1e-14` are left
+//! out: where components are far apart, each is asked of few rows only.
+
+mod conditional;
+mod learner;
+mod mixture;
+mod moments;
+mod whitened;
+
+pub(crate) use learner::{
+    MixtureLearner, MixtureStatistics, Shape, has_holes, in_data_units, look,
+};
+pub(crate) use mixture::Mixture;
+pub(crate) use moments::Moments;
+pub(crate) use whitened::{Shapes, Whitened, Work, take_rows};
+
+/// Makes the most likely component of every row responsible for all of it, and with `norms` the log
+/// of its joint density: hard EM. Evidence is `[N, R]`.
+pub(crate) fn harden<T: mereo_core::Real>(
+    evidence: &mut [T],
+    norms: &mut [T],
+    rows: usize,
+    weights: Option<&[f64]>,
+) {
+    for row in 0..rows {
+        let mut best = row;
+        for at in (row..evidence.len()).step_by(rows.max(1)) {
+            if evidence[at] > evidence[best] {
+                best = at;
+            }
+        }
+        norms[row] = evidence[best];
+        for at in (row..evidence.len()).step_by(rows.max(1)) {
+            evidence[at] = T::ZERO;
+        }
+        evidence[best] = T::of(weights.map_or(1.0, |w| w[row]));
+    }
+}

@@ -1,0 +1,188 @@
+//! What rows tell components: see the [module](super).
+
+use mereo_core::math::{Matrix, product_self};
+use mereo_core::{Real, in_parallel};
+
+use super::whitened::{Whitened, Work};
+
+/// A responsibility below this is none.
+const NEGLIGIBLE: f64 = 1e-14;
+/// Rows that go into sums of the data's own type before these are added to the `f64` ones.
+const QUICK_ROWS: usize = 4096;
+
+/// Sums over rows, for each component about the mean that it was asked with.
+#[derive(Debug, Clone)]
+pub(crate) struct Moments<T> {
+    columns: usize,
+    /// `[N]`: responsibility.
+    pub(crate) total: Vec<f64>,
+    /// `[N]`: for Student's t, `Σ r log((ν+|O|)/(ν+δ))` and `Σ r (digamma(½(ν+|O|)) - log ½(ν+|O|))`
+    /// by numbers of observed cells, `[N, D + 1]` of Σ r.
+    pub(crate) log_precision: Vec<f64>,
+    pub(crate) by_observed: Vec<f64>,
+    /// `[N, D+1, D+1]`: lower triangles of `Σ r u [y;1][y;1]ᵀ + Σ r C`.
+    sums: Vec<f64>,
+    quick: Vec<T>,
+    quick_rows: usize,
+    chosen: Vec<T>,
+}
+
+impl<T: Real> Moments<T> {
+    pub(crate) fn new(components: usize, columns: usize, tails: bool) -> Self {
+        let size = components * (columns + 1) * (columns + 1);
+        let tails = if tails { components } else { 0 };
+        Self {
+            columns,
+            total: vec![0.0; components],
+            log_precision: vec![0.0; tails],
+            by_observed: vec![0.0; tails * (columns + 1)],
+            sums: vec![0.0; size],
+            quick: vec![T::ZERO; size],
+            quick_rows: 0,
+            chosen: Vec::new(),
+        }
+    }
+
+    /// `[D+1, D+1]`: the lower triangle of a component's sums.
+    pub(crate) fn of(&self, component: usize) -> &[f64] {
+        let size = (self.columns + 1) * (self.columns + 1);
+        &self.sums[component * size..(component + 1) * size]
+    }
+
+    /// Adds the rows that `work` holds, with its responsibilities.
+    pub(crate) fn add(&mut self, whitened: &Whitened<T>, work: &mut Work<T>) {
+        let rows = work.norms.len();
+        for component in 0..self.total.len() {
+            let responsible = component * rows..(component + 1) * rows;
+            let sum: f64 = work.evidence[responsible.clone()].iter().sum();
+            self.total[component] += sum;
+            if sum > NEGLIGIBLE {
+                self.add_component(component, whitened, work, responsible);
+            }
+        }
+        self.quick_rows += rows;
+        if self.quick_rows >= QUICK_ROWS {
+            self.flush();
+        }
+    }
+
+    fn add_component(
+        &mut self,
+        component: usize,
+        whitened: &Whitened<T>,
+        work: &mut Work<T>,
+        at: std::ops::Range<usize>,
+    ) {
+        let (d, width) = (self.columns, self.columns + 1);
+        let size = width * width;
+        let mean = whitened.mean(component);
+        let Work { values, evidence, distance, patterns, observed, apart, room, .. } = work;
+        let responsible = &evidence[at.clone()];
+        let tails = whitened.has_tails();
+        self.chosen.clear();
+        let push = |chosen: &mut Vec<T>, row: usize, apart: &[T]| {
+            let mut times = responsible[row];
+            if tails {
+                times *= whitened.row_precision(component, observed[row], distance[at.start + row]);
+            }
+            let root = T::of(times.sqrt());
+            chosen.extend(apart.iter().map(|&y| root * y));
+            chosen.push(root);
+        };
+        for pattern in &*patterns {
+            let total: f64 = pattern.rows.iter().map(|&row| responsible[row]).sum();
+            if !(total > NEGLIGIBLE) {
+                continue;
+            }
+            let Some(conditional) = whitened.conditional(component, pattern) else { continue };
+            for &row in pattern.rows.iter().filter(|&&row| responsible[row] > NEGLIGIBLE) {
+                let y = &mut apart[..d];
+                y.copy_from_slice(&values[row * d..(row + 1) * d]);
+                y.iter_mut().zip(mean).for_each(|(y, &m)| *y -= m);
+                conditional.fill(y, room);
+                push(&mut self.chosen, row, y);
+            }
+            conditional.add_covariance(
+                total,
+                &mut self.sums[component * size..(component + 1) * size],
+                width,
+            );
+        }
+        for (row, &r) in responsible.iter().enumerate() {
+            if r > NEGLIGIBLE && observed[row] == d {
+                let y = &mut apart[..d];
+                for ((y, &x), &m) in y.iter_mut().zip(&values[row * d..]).zip(mean) {
+                    *y = x - m;
+                }
+                push(&mut self.chosen, row, y);
+            }
+        }
+        if tails {
+            for (row, &r) in responsible.iter().enumerate().filter(|(_, r)| **r > NEGLIGIBLE) {
+                let (o, square) = (observed[row], distance[at.start + row]);
+                self.log_precision[component] +=
+                    r * whitened.row_precision(component, o, square).ln();
+                self.by_observed[component * width + o] += r;
+            }
+        }
+        if self.chosen.is_empty() {
+            return;
+        }
+        product_self(
+            &mut self.quick[component * size..(component + 1) * size],
+            Matrix::new(&self.chosen, self.chosen.len() / width, width),
+            true,
+        );
+    }
+
+    /// Adds the quick sums to the others.
+    pub(crate) fn flush(&mut self) {
+        if self.quick_rows == 0 {
+            return;
+        }
+        self.quick_rows = 0;
+        let size = (self.columns + 1) * (self.columns + 1);
+        let pieces = self.sums.chunks_mut(size).zip(self.quick.chunks_mut(size));
+        in_parallel(pieces, |(sums, quick)| {
+            for (sum, quick) in sums.iter_mut().zip(quick) {
+                *sum += quick.wide();
+                *quick = T::ZERO;
+            }
+        });
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.flush();
+        let size = (self.columns + 1) * (self.columns + 1);
+        let others = other.sums.chunks(size).zip(other.quick.chunks(size));
+        in_parallel(self.sums.chunks_mut(size).zip(others), |(sums, (more, quick))| {
+            for ((sum, more), quick) in sums.iter_mut().zip(more).zip(quick) {
+                *sum += more + quick.wide();
+            }
+        });
+        let pairs = [
+            (&mut self.total, &other.total),
+            (&mut self.log_precision, &other.log_precision),
+            (&mut self.by_observed, &other.by_observed),
+        ];
+        for (sums, more) in pairs {
+            sums.iter_mut().zip(more).for_each(|(a, b)| *a += b);
+        }
+    }
+
+    pub(crate) fn reset(&mut self) {
+        if self.quick_rows > 0 {
+            self.quick.fill(T::ZERO);
+            self.quick_rows = 0;
+        }
+        for sums in
+            [&mut self.sums, &mut self.total, &mut self.log_precision, &mut self.by_observed]
+        {
+            sums.fill(0.0);
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.sums.len() * (8 + size_of::<T>())
+    }
+}

@@ -1,0 +1,44 @@
+//! Learning from a source.
+
+use mereo_core::slots::Ground;
+use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Training, learn};
+
+use super::{Student, StudentParams};
+use crate::full::{MixtureLearner, Shape, in_data_units};
+
+/// Learns a mixture of Student's t distributions.
+///
+/// ```
+/// use mereo_core::{Context, Dense, Plan, Silent, Table};
+/// use mereo_mixture::{StudentParams, student};
+/// // A row that is far out hardly moves the mean.
+/// let values = vec![0.0, 0.1, -0.1, 0.2, -0.2, 0.1, -0.1, 0.0, 50.0];
+/// let table = Table::from(Dense::new(9, 1, values)?);
+/// let (params, plan) = (StudentParams::new(1), Plan::default());
+/// let (model, _) = student::fit(&params, &table, &plan, &Context::new(0), &mut Silent)?;
+/// assert!(model.mean()[0].abs() < 0.2 && model.degrees()[0] < 2.0);
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+pub fn fit<T: Real>(
+    params: &StudentParams,
+    source: &dyn Source<T>,
+    plan: &Plan,
+    context: &Context,
+    observer: &mut dyn Observer,
+) -> Result<(Student, Training)> {
+    params.check()?;
+    params.check_columns(source.columns())?;
+    let ground = Ground::survey(source, context)?;
+    let learner = MixtureLearner {
+        described: format!("student {params:?}"),
+        components: params.components,
+        shape: Shape::Full,
+        hard: false,
+        tails: true,
+        floor: params.variance_floor,
+        ground: &ground,
+    };
+    let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
+    let (mean, scale) = in_data_units(&ground.frame, &state.mean, &state.covariance);
+    Ok((Student::new(state.weight, mean, scale, state.degrees.unwrap_or_default()), training))
+}

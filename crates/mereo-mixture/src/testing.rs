@@ -1,0 +1,188 @@
+//! What the tests of all mixtures share.
+
+use mereo_core::{
+    Context, Dense, Encode, Manifest, ModelFile, Observer, Plan, Real, Reconstruct, Record, Result,
+    Sample, Score, Table, Training, encode, reconstruct, sample, score,
+};
+use rand_distr::{Distribution, StandardNormal};
+
+use crate::deep::{self, DeepGmm, DeepGmmParams, Em, LayerKind, Search};
+use crate::gaussian::{self, Covariance, Gmm, GmmParams};
+use crate::student::{self, Student, StudentParams};
+
+/// A mixture to be learned.
+#[derive(Debug, Clone)]
+pub(crate) enum Wanted {
+    Gmm(Covariance, bool),
+    Student,
+    Deep(Vec<LayerKind>, Em, Search),
+}
+
+/// One of each, and of hard ones.
+pub(crate) fn all_kinds() -> Vec<Wanted> {
+    use Covariance::{Diagonal, Full, LowRank, Spherical, Tied};
+    let mut kinds: Vec<Wanted> =
+        [Spherical, Diagonal, Tied, Full, LowRank].map(|c| Wanted::Gmm(c, false)).into();
+    kinds.extend([Spherical, Diagonal, Full].map(|c| Wanted::Gmm(c, true)));
+    kinds.push(Wanted::Student);
+    use LayerKind as K;
+    kinds.push(Wanted::Deep(vec![K::Full, K::Full], Em::Soft, Search::Full));
+    kinds.push(Wanted::Deep(vec![K::Full, K::Full, K::Full], Em::Hard, Search::Full));
+    kinds.push(Wanted::Deep(vec![K::Full, K::Scale], Em::Soft, Search::Full));
+    kinds.push(Wanted::Deep(vec![K::Diagonal, K::Diagonal], Em::Hard, Search::Coordinate));
+    kinds.push(Wanted::Deep(vec![K::Full, K::Orthogonal], Em::Soft, Search::Full));
+    kinds
+}
+
+impl Wanted {
+    pub(crate) fn is_hard(&self) -> bool {
+        matches!(self, Self::Gmm(_, true) | Self::Deep(_, Em::Hard, _))
+    }
+
+    pub(crate) fn learn<T: Real>(
+        &self,
+        components: usize,
+        table: &Table<T>,
+        plan: &Plan,
+        context: &Context,
+        observer: &mut dyn Observer,
+    ) -> Result<(Learned, Training)> {
+        Ok(match self {
+            Self::Gmm(covariance, hard) => {
+                let params = GmmParams {
+                    hard: *hard,
+                    factors: 1,
+                    ..GmmParams::with(components, *covariance)
+                };
+                let (model, training) = gaussian::fit(&params, table, plan, context, observer)?;
+                (Learned::Gmm(model), training)
+            }
+            Self::Student => {
+                let params = StudentParams::new(components);
+                let (model, training) = student::fit(&params, table, plan, context, observer)?;
+                (Learned::Student(model), training)
+            }
+            Self::Deep(kinds, em, search) => {
+                let mut sizes = vec![2; kinds.len()];
+                sizes[0] = components;
+                let params = DeepGmmParams {
+                    kinds: kinds.clone(),
+                    em: *em,
+                    search: *search,
+                    ..DeepGmmParams::new(&sizes)
+                };
+                let (model, training) = deep::fit(&params, table, plan, context, observer)?;
+                (Learned::Deep(model), training)
+            }
+        })
+    }
+}
+
+/// A mixture that was learned.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Learned {
+    Gmm(Gmm),
+    Student(Student),
+    Deep(DeepGmm),
+}
+
+macro_rules! with {
+    ($any:expr, $model:ident => $body:expr) => {
+        match $any {
+            Learned::Gmm($model) => $body,
+            Learned::Student($model) => $body,
+            Learned::Deep($model) => $body,
+        }
+    };
+}
+
+impl Learned {
+    pub(crate) fn scores<T: Real>(&self, table: &Table<T>) -> Vec<f64> {
+        with!(self, m => score(m as &dyn Score<T>, table, &Context::new(0)).unwrap().rows)
+    }
+
+    pub(crate) fn codes<T: Real>(&self, table: &Table<T>) -> Vec<f64> {
+        let codes = with!(self, m => encode(m as &dyn Encode<T>, table, &Context::new(0)).unwrap());
+        codes.values().iter().map(|r| r.wide()).collect()
+    }
+
+    pub(crate) fn filled<T: Real>(&self, table: &Table<T>) -> Vec<f64> {
+        let rows = with!(self, m => reconstruct(m as &dyn Reconstruct<T>, table, &Context::new(0)).unwrap());
+        rows.values().iter().map(|x| x.wide()).collect()
+    }
+
+    pub(crate) fn samples(&self, rows: usize, noise: bool) -> Dense<f64> {
+        with!(self, m => sample(m as &dyn Sample, rows, noise, &Context::new(0)).unwrap())
+    }
+
+    pub(crate) fn file(&self) -> ModelFile {
+        with!(self, m => m.to_file(Manifest::new("any")))
+    }
+
+    /// The same, read from a file.
+    pub(crate) fn read(&self, file: ModelFile) -> Result<Self> {
+        let path = "m.safetensors".as_ref();
+        Ok(match self {
+            Self::Gmm(_) => Self::Gmm(Gmm::from_file(file, path)?),
+            Self::Student(_) => Self::Student(Student::from_file(file, path)?),
+            Self::Deep(_) => Self::Deep(DeepGmm::from_file(file, path)?),
+        })
+    }
+}
+
+/// Rows about a few centres, ten deviations apart or so, in turn.
+pub(crate) fn blobs(rows: usize, columns: usize, centres: usize, seed: u64) -> Vec<f64> {
+    let mut random = Context::new(seed).random("blobs", [0, 0]);
+    let mut normal = || -> f64 { StandardNormal.sample(&mut random) };
+    let centre: Vec<f64> = (0..centres * columns).map(|_| 10.0 * normal()).collect();
+    (0..rows * columns)
+        .map(|i| centre[(i / columns % centres) * columns + i % columns] + normal())
+        .collect()
+}
+
+/// Rows whose columns go together.
+pub(crate) fn slanted(rows: usize, columns: usize, seed: u64) -> Vec<f64> {
+    let mut values = blobs(rows, columns, 2, seed);
+    for row in values.chunks_exact_mut(columns) {
+        for i in 1..columns {
+            row[i] = 0.8 * row[i - 1] + 0.5 * row[i];
+        }
+    }
+    values
+}
+
+/// The same with about every fifth cell missing.
+pub(crate) fn with_holes(mut values: Vec<f64>, seed: u64) -> Vec<f64> {
+    let mut random = Context::new(seed).random("holes", [0, 0]);
+    for x in &mut values {
+        let normal: f64 = StandardNormal.sample(&mut random);
+        if normal > 0.85 {
+            *x = f64::NAN;
+        }
+    }
+    values
+}
+
+pub(crate) fn table<T: Real>(columns: usize, values: &[f64]) -> Table<T> {
+    let cells = values.iter().map(|&v| T::of(v)).collect();
+    Table::from(Dense::new(values.len() / columns, columns, cells).unwrap())
+}
+
+pub(crate) fn close(found: &[f64], expected: &[f64], tolerance: f64, what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (i, (f, e)) in found.iter().zip(expected).enumerate() {
+        let far = (f - e).abs() / (1.0 + e.abs());
+        assert!(far <= tolerance, "{what}[{i}]: found {f}, expected {e}");
+    }
+}
+
+/// Keeps the bounds of all passes, and whether components were seeded or revived in them.
+#[derive(Default)]
+pub(crate) struct Bounds(pub(crate) Vec<(f64, bool)>);
+
+impl Observer for Bounds {
+    fn passed(&mut self, record: &Record) {
+        let unusual = record.notes.iter().any(|n| n.contains("seeded") || n.contains("revived"));
+        self.0.push((record.bound, unusual));
+    }
+}
