@@ -50,20 +50,25 @@ fn format_of(bytes: &[u8]) -> Option<ImageFormat> {
 /// Reads the pictures of a folder and of the folders in it.
 pub(super) fn read_folder(folder: &Path, options: &ReadOptions) -> Result<Table<f32>> {
     let mut gallery = Gallery::new(options)?;
-    let mut files = Vec::new();
-    for path in visible(folder)? {
-        if path.is_dir() {
-            files.extend(visible(&path)?.into_iter().filter(|p| p.is_file()));
-        } else if path.is_file() {
-            files.push(path);
-        }
-    }
-    for path in files {
-        let file = File::open(&path).map_err(|e| Error::io(&path, e))?;
-        let class = path.parent().filter(|parent| *parent != folder).map(Path::to_path_buf);
-        gallery.take(file, path, class)?;
-    }
+    gallery.take_folder(folder)?;
     gallery.into_table()
+}
+
+/// A picture's name, shape and grey pixels.
+type Grey = (PathBuf, Picture, Vec<u8>);
+
+/// As [`read_folder`], pictures of any sizes, in grey.
+pub(super) fn grey_folder(folder: &Path, options: &ReadOptions) -> Result<Vec<Grey>> {
+    let mut gallery = Gallery { as_grey: true, ..Gallery::new(options)? };
+    gallery.take_folder(folder)?;
+    gallery.into_grey()
+}
+
+/// As [`parse`], pictures of any sizes, in grey.
+pub(super) fn grey(input: Input<'_>, path: &Path, options: &ReadOptions) -> Result<Vec<Grey>> {
+    let mut gallery = Gallery { as_grey: true, ..Gallery::new(options)? };
+    gallery.take_input(input, Some(path))?;
+    gallery.into_grey()
 }
 
 /// What a folder holds, hidden files left out.
@@ -84,12 +89,7 @@ pub(super) fn parse(
     options: &ReadOptions,
 ) -> Result<Table<f32>> {
     let mut gallery = Gallery::new(options)?;
-    if is_tar(&input.sample().bytes) {
-        read_tar(input.into_reader(), &mut gallery)?;
-    } else {
-        let name = path.map(Path::to_path_buf).unwrap_or_default();
-        gallery.take(input.into_reader(), name, None)?;
-    }
+    gallery.take_input(input, path)?;
     gallery.into_table()
 }
 
@@ -124,6 +124,8 @@ struct Gallery {
     /// Bytes that further pixels may take.
     left: u64,
     most_bytes: u64,
+    /// Whether pictures are kept in grey alone.
+    as_grey: bool,
 }
 
 impl Gallery {
@@ -138,7 +140,46 @@ impl Gallery {
             })?),
         };
         let most_bytes = most_bytes(options);
-        Ok(Self { shots: Vec::new(), resize, left: most_bytes, most_bytes })
+        Ok(Self { shots: Vec::new(), resize, left: most_bytes, most_bytes, as_grey: false })
+    }
+
+    fn take_folder(&mut self, folder: &Path) -> Result<()> {
+        let mut files = Vec::new();
+        for path in visible(folder)? {
+            if path.is_dir() {
+                files.extend(visible(&path)?.into_iter().filter(|p| p.is_file()));
+            } else if path.is_file() {
+                files.push(path);
+            }
+        }
+        for path in files {
+            let file = File::open(&path).map_err(|e| Error::io(&path, e))?;
+            let class = path.parent().filter(|parent| *parent != folder).map(Path::to_path_buf);
+            self.take(file, path, class)?;
+        }
+        Ok(())
+    }
+
+    fn take_input(&mut self, input: Input<'_>, path: Option<&Path>) -> Result<()> {
+        if is_tar(&input.sample().bytes) {
+            return read_tar(input.into_reader(), self);
+        }
+        let name = path.map(Path::to_path_buf).unwrap_or_default();
+        self.take(input.into_reader(), name, None)
+    }
+
+    /// The pictures in grey, in the order of their names.
+    fn into_grey(mut self) -> Result<Vec<Grey>> {
+        self.shots.sort_by(|a, b| a.path.cmp(&b.path));
+        if self.shots.is_empty() {
+            let expected = "PNG, JPEG, PNM or WebP pictures";
+            return Err(Error::found(Place::default(), "no pictures", expected));
+        }
+        let grey = |shot: Shot| {
+            let pixels = shot.pixels.iter().map(|p| p.round() as u8).collect();
+            (shot.path, shot.picture, pixels)
+        };
+        Ok(self.shots.into_iter().map(grey).collect())
     }
 
     /// Takes a file in if it is a picture.
@@ -159,6 +200,8 @@ impl Gallery {
             _ => image,
         };
         let (picture, pixels) = pixels(&image);
+        let (picture, pixels) =
+            if self.as_grey { in_grey(picture, pixels) } else { (picture, pixels) };
         self.left = self.left.checked_sub(4 * pixels.len() as u64).ok_or_else(|| {
             Error::found(
                 Place::file(&path),
@@ -255,6 +298,16 @@ fn pixels(image: &DynamicImage) -> (Picture, Vec<f32>) {
     let channels = if color.has_color() { 3 } else { 1 };
     let (width, height) = (image.width() as usize, image.height() as usize);
     (Picture { height, width, channels }, pixels)
+}
+
+/// How bright colours look (the weights of ITU-R BT.601).
+fn in_grey(picture: Picture, pixels: Vec<f32>) -> (Picture, Vec<f32>) {
+    if picture.channels != 3 {
+        return (picture, pixels);
+    }
+    let bright = |c: &[f32; 3]| 0.299 * c[0] + 0.587 * c[1] + 0.114 * c[2];
+    let grey = pixels.as_chunks::<3>().0.iter().map(bright).collect();
+    (Picture { channels: 1, ..picture }, grey)
 }
 
 #[cfg(test)]

@@ -128,6 +128,27 @@ pub fn open_stream(path: &Path, options: &ReadOptions) -> Result<AnySource> {
     stream::open(path, options)
 }
 
+/// The pictures of a folder or a tar, of any sizes, in the order of their names: names, shapes and
+/// grey pixels, which are whole numbers from 0 to 255.
+pub(crate) fn grey_pictures(
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Vec<(std::path::PathBuf, mereo_core::Picture, Vec<u8>)>> {
+    let shots = if path.is_dir() {
+        images::grey_folder(path, options)
+    } else {
+        Input::open(path, options).and_then(|input| match kind_of(input.sample())? {
+            Kind::Images => images::grey(input, path, options),
+            other => Err(Error::found(
+                Place::default(),
+                format!("data of kind {other}"),
+                "a folder or a tar of pictures",
+            )),
+        })
+    };
+    shots.map_err(|e| e.in_file(path))
+}
+
 /// Where the content of a file is, for readers that jump about in it or look beside it.
 #[derive(Debug, Clone, Copy)]
 enum Origin<'a> {
