@@ -7,8 +7,8 @@ use mereo_core::{Context, Likelihood, Result};
 use mereo_data::{Kind, ReadOptions};
 
 use crate::{
-    classify, completions, compress, decompress, demo, encode, explain, fit, reconstruct, report,
-    sample, score, show, toy,
+    classify, completions, compress, decompress, demo, encode, explain, fit, patches, reconstruct,
+    report, sample, score, show, toy,
 };
 
 const ABOUT: &str = "\
@@ -56,6 +56,7 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     Demo(demo::DemoArgs),
     Toy(toy::ToyArgs),
+    Patches(patches::PatchesArgs),
     Fit(Box<fit::FitArgs>),
     Score(score::ScoreArgs),
     Classify(classify::ClassifyArgs),

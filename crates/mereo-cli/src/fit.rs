@@ -1,5 +1,7 @@
 //! `mereo fit`: learns a model from data.
 
+mod mixtures;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +11,6 @@ use clap::{Args, Subcommand, ValueEnum};
 use mereo_core::{Checkpoints, Error, Plan, Result, SizeTried, Status, Training};
 use mereo_data::steps::StepKind;
 use mereo_linear::{FaParams, Loss, NmfParams, PcaParams, PpcaParams, Rotation};
-use mereo_mixture::GmmParams;
 use mereo_parts::mcvq::SizeRule;
 use mereo_parts::{Classes, Engine, Gate, McfaParams, McvqParams};
 use mereo_quantize::cvq::Inference;
@@ -36,6 +37,7 @@ Examples:
   mereo fit mcfa data.csv --parts 4 --factors 2 -o factors.safetensors
   mereo fit vq toy:shapes --states 27 -o codebook.safetensors
   mereo fit gmm heights.csv --components 3 -o mixture.safetensors
+  mereo fit deep-gmm patches.npy --layers 10,5 -o deep.safetensors
   mereo fit fa holes.csv --components 5 -o factors.safetensors
   mereo fit gvq patches.npy --features 8 -o features.safetensors")]
 pub(crate) struct FitArgs {
@@ -48,7 +50,9 @@ enum Model {
     Mcvq(McvqArgs),
     Mcfa(McfaArgs),
     Vq(VqArgs),
-    Gmm(GmmArgs),
+    Gmm(mixtures::GmmArgs),
+    Student(mixtures::StudentArgs),
+    DeepGmm(mixtures::DeepGmmArgs),
     Pca(PcaArgs),
     Ppca(PpcaArgs),
     Fa(FaArgs),
@@ -224,33 +228,6 @@ struct VqArgs {
     #[arg(long, value_name = "F", allow_negative_numbers = true, help = format!(
         "The smallest variance about the means, as a fraction of the data's [default: {}]",
         VqParams::new(1).variance_floor))]
-    variance_floor: Option<f64>,
-
-    #[command(flatten)]
-    common: Common,
-}
-
-/// A mixture of Gaussians with diagonal covariances
-///
-/// Every row is made by one of N components, each with a mean and a variance in every column.
-/// Missing cells are left out of the density.
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
-Examples:
-  mereo fit gmm heights.csv --components 3 -o mixture.safetensors
-  mereo fit gmm toy:faces --components 20 --passes 50 -o mixture.safetensors
-  mereo fit gmm data.parquet --components 8 --weight count -o mixture.safetensors")]
-struct GmmArgs {
-    /// Number of components
-    #[arg(long, value_name = "N")]
-    components: usize,
-
-    #[arg(long, value_name = "R", help = restarts_help(restarts::GMM))]
-    restarts: Option<usize>,
-
-    #[arg(long, value_name = "F", allow_negative_numbers = true, help = format!(
-        "The smallest variance of a component, as a fraction of its column's [default: {}]",
-        GmmParams::new(1).variance_floor))]
     variance_floor: Option<f64>,
 
     #[command(flatten)]
@@ -643,12 +620,9 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
             let restarts = args.restarts.unwrap_or(restarts::VQ);
             fit(&Wanted::Vq(params), restarts, &args.common, voice)
         }
-        Model::Gmm(args) => {
-            let mut params = GmmParams::new(args.components);
-            params.variance_floor = args.variance_floor.unwrap_or(params.variance_floor);
-            let restarts = args.restarts.unwrap_or(restarts::GMM);
-            fit(&Wanted::Gmm(params), restarts, &args.common, voice)
-        }
+        Model::Gmm(args) => fit(&args.wanted(), args.restarts(), &args.common, voice),
+        Model::Student(args) => fit(&args.wanted(), args.restarts(), &args.common, voice),
+        Model::DeepGmm(args) => fit(&args.wanted(), args.restarts(), &args.common, voice),
         Model::Pca(args) => {
             let params = PcaParams { whiten: args.whiten, ..PcaParams::new(args.components) };
             fit(&Wanted::Pca(params), restarts::LINEAR, &args.common, voice)
@@ -738,11 +712,28 @@ fn in_json(fitted: &Fitted, training: &Training, seconds: f64) -> serde_json::Va
         "status": training.status,
         "restarts": training.restarts.len(),
         "params": fitted.manifest.params,
+        "criteria": criteria(&fitted.model, training),
         "sizes": fitted.manifest.sizes,
         "best_restart": training.best,
         "seconds": seconds,
         "seed": training.seed,
     })
+}
+
+/// What sizes of a model can be compared by: smaller is better.
+#[derive(Debug, Clone, Copy, serde::Serialize)]
+pub(crate) struct Criteria {
+    pub(crate) parameters: usize,
+    pub(crate) aic: f64,
+    pub(crate) bic: f64,
+}
+
+/// `2k - 2L` and `k log n - 2L` of models that count their parameters, with the bound for L.
+pub(crate) fn criteria(model: &mereo::AnyModel, training: &Training) -> Option<Criteria> {
+    let parameters = model.free_parameters()?;
+    let (k, n) = (parameters as f64, training.rows.max(1) as f64);
+    let aic = 2.0 * k - 2.0 * training.bound;
+    Some(Criteria { parameters, aic, bic: k * n.ln() - 2.0 * training.bound })
 }
 
 pub(crate) fn in_words(fitted: &Fitted, training: &Training, seconds: f64) -> String {

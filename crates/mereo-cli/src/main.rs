@@ -19,6 +19,7 @@ mod hybrid;
 mod interrupt;
 mod output;
 mod page;
+mod patches;
 mod progress;
 mod reconstruct;
 mod report;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
     let outcome = match cli.verb {
         Verb::Demo(args) => demo::run(&args, voice),
         Verb::Toy(args) => toy::run(&args, voice),
+        Verb::Patches(args) => patches::run(&args, voice),
         Verb::Fit(args) => fit::run(&args, voice),
         Verb::Classify(args) => classify::run(&args, voice),
         Verb::Explain(args) => explain::run(&args, voice),

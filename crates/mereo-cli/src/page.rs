@@ -8,8 +8,10 @@ use mereo_core::{
     Block, ComponentsView, Context, Dense, Labels, PartsView, Real, Result, Scores, Source, Sparse,
     Table, responsible_parts,
 };
+use mereo_mixture::Covariance;
 use mereo_quantize::Gvq;
-use mereo_report::{Combination, FeaturesView, ShownRows, Subject};
+use mereo_report::{Combination, FeaturesView, ShownLayer, ShownRows, Subject};
+use rand_distr::{Distribution, StandardNormal};
 
 use crate::class_page::Classes;
 use crate::encode::codes;
@@ -41,7 +43,7 @@ pub(crate) fn write<T: Real>(
     let mut mean = view.map_or_else(Vec::new, |view| view.mean.to_vec());
     fitted.undo(&mut mean)?;
     let samples = match fitted.model.sampler() {
-        Some(_) => Some(draw(fitted, SAMPLES, false, context)?),
+        Some(_) => Some(draw(fitted, SAMPLES, varies_within(&fitted.model), context)?),
         None => None,
     };
     let seen = data.map(|data| Seen::of(fitted, data, context)).transpose()?;
@@ -54,7 +56,10 @@ pub(crate) fn write<T: Real>(
     let features = Features::of(fitted, data, seen.as_ref(), context)?;
     let classes = Classes::of(fitted, data, names.model, context)?;
     let drawn = classes.as_ref().map(Classes::drawn).unwrap_or_default();
+    let layers = Layers::of(fitted, context)?;
+    let layers = layers.shown();
     let subject = Subject {
+        layers: &layers,
         features: features.as_ref().map(Features::view),
         components: components.zip(shown.as_ref()).map(|(view, (component, mean))| {
             ComponentsView { component, mean: mean.as_deref(), ..view }
@@ -71,6 +76,49 @@ pub(crate) fn write<T: Real>(
         ..Subject::new(names.title, &fitted.manifest)
     };
     mereo_report::write(&subject, path)
+}
+
+/// The layers of a deep mixture: names, usage, and what their components make of one draw. Its paths
+/// come last.
+struct Layers(Vec<(String, Vec<f64>, Option<Dense<f64>>)>);
+
+impl Layers {
+    fn of(fitted: &Fitted, context: &Context) -> Result<Self> {
+        let AnyModel::DeepGmm(model) = &fitted.model else { return Ok(Self(Vec::new())) };
+        let mut random = context.random("layers", [0, 0]);
+        let draw: Vec<f64> =
+            (0..model.columns()).map(|_| StandardNormal.sample(&mut random)).collect();
+        let mut layers = Vec::new();
+        for (l, &size) in model.sizes().iter().enumerate() {
+            let mut looks = model.variations(l, &draw);
+            fitted.undo(&mut looks)?;
+            let looks = Dense::new(size, model.columns(), looks)?;
+            let name = format!("Layer {}: {}", l + 1, model.kind(l).name());
+            layers.push((name, model.usage(l), Some(looks)));
+        }
+        layers.push(("Paths".to_owned(), model.path_weight().to_vec(), None));
+        Ok(Self(layers))
+    }
+
+    fn shown(&self) -> Vec<ShownLayer<'_>> {
+        let each = self.0.iter().map(|(name, usage, looks)| ShownLayer {
+            name,
+            usage,
+            looks: looks.as_ref(),
+        });
+        each.collect()
+    }
+}
+
+/// Whether most of what there is to see is how rows of one component differ, not the components' means.
+fn varies_within(model: &AnyModel) -> bool {
+    match model {
+        AnyModel::Student(_) | AnyModel::DeepGmm(_) => true,
+        AnyModel::Gmm(model) => {
+            !matches!(model.covariance(), Covariance::Spherical | Covariance::Diagonal)
+        }
+        _ => false,
+    }
 }
 
 /// Brings a mean back to the data's units, and components to what adding one changes there.

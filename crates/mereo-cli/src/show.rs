@@ -11,7 +11,7 @@ use mereo_core::{
 };
 use serde_json::{Value, json};
 
-use crate::fit::sizes_in_words;
+use crate::fit::{criteria, sizes_in_words};
 use crate::fitted::Fitted;
 use crate::output;
 
@@ -64,6 +64,8 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
             "columns": fitted.model.columns(),
             "manifest": fitted.manifest,
             "tensors": shapes,
+            "criteria": fitted.manifest.training.as_ref().and_then(|t| criteria(&fitted.model, t)),
+            "layers": layers(&fitted.model),
             "components": fitted.model.components().map(|view| components_in_json(&view, names)),
             "doubtful_columns": fitted.model.parts().map_or_else(Vec::new, |view| doubtful(&view)),
             "classes": fitted.model.classes().map(|classes| json!({
@@ -77,6 +79,23 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
         output::print(&in_words(&fitted, &parts))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A layer in short.
+#[derive(serde::Serialize)]
+struct LayerUse {
+    /// 1 is the top one.
+    layer: usize,
+    kind: &'static str,
+    /// How common each component is.
+    usage: Vec<f64>,
+}
+
+fn layers(model: &AnyModel) -> Option<Vec<LayerUse>> {
+    let AnyModel::DeepGmm(model) = model else { return None };
+    let of =
+        |l: usize| LayerUse { layer: l + 1, kind: model.kind(l).name(), usage: model.usage(l) };
+    Some((0..model.sizes().len()).map(of).collect())
 }
 
 /// A part in short.
@@ -219,6 +238,21 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
             training.restarts.len(),
             training.seed
         )?;
+    }
+    let counted = manifest.training.as_ref().and_then(|t| criteria(&fitted.model, t));
+    if let Some(counted) = counted {
+        writeln!(
+            text,
+            "{} free parameters: AIC {:.1}, BIC {:.1}",
+            counted.parameters, counted.aic, counted.bic
+        )?;
+    }
+    for layer in layers(&fitted.model).iter().flatten() {
+        let shown = layer.usage.iter().take(MOST_PARTS).map(|u| format!("{u:.3}"));
+        let shown: Vec<String> = shown.collect();
+        let rest = if layer.usage.len() > MOST_PARTS { " ..." } else { "" };
+        let (number, kind) = (layer.layer, layer.kind);
+        writeln!(text, "layer {number} ({kind}), components used: {}{rest}", shown.join(" "))?;
     }
     text.push_str(&sizes_in_words(&manifest.sizes));
     if let Some(classes) = fitted.model.classes() {

@@ -8,7 +8,10 @@ use mereo_data::steps::{StepKind, Steps};
 use mereo_linear::{
     Fa, FaParams, Nmf, NmfParams, Pca, PcaParams, Ppca, PpcaParams, factor, nmf, pca,
 };
-use mereo_mixture::{Gmm, GmmParams, gaussian};
+use mereo_mixture::{
+    Covariance, DeepGmm, DeepGmmParams, Gmm, GmmParams, Student, StudentParams, deep, gaussian,
+    student,
+};
 use mereo_parts::mcvq::SizeRule;
 use mereo_parts::{Classes, Mcfa, McfaParams, Mcvq, McvqParams, mcfa, mcvq};
 use mereo_quantize::{Cvq, CvqParams, Gvq, GvqParams, Vq, VqParams, cvq, gvq, vq};
@@ -23,6 +26,8 @@ pub(crate) mod restarts {
     pub(crate) const MCFA: usize = 3;
     pub(crate) const VQ: usize = 4;
     pub(crate) const GMM: usize = 2;
+    /// Its passes cost more, and its start is the same but for the clusters of the top layer.
+    pub(crate) const DEEP_GMM: usize = 1;
     /// Where there is a closed form, or a start from one that is hard to beat.
     pub(crate) const LINEAR: usize = 1;
     pub(crate) const GVQ: usize = 2;
@@ -49,6 +54,8 @@ pub(crate) enum Wanted {
     Mcfa(McfaParams),
     Vq(VqParams),
     Gmm(GmmParams),
+    Student(StudentParams),
+    DeepGmm(DeepGmmParams),
     Pca(PcaParams),
     Ppca(PpcaParams),
     Fa(FaParams),
@@ -64,6 +71,8 @@ impl Wanted {
             Self::Mcfa(_) => Mcfa::KIND,
             Self::Vq(_) => Vq::KIND,
             Self::Gmm(_) => Gmm::KIND,
+            Self::Student(_) => Student::KIND,
+            Self::DeepGmm(_) => DeepGmm::KIND,
             Self::Pca(_) => Pca::KIND,
             Self::Ppca(_) => Ppca::KIND,
             Self::Fa(_) => Fa::KIND,
@@ -79,6 +88,8 @@ impl Wanted {
             Self::Mcfa(params) => serde_json::to_value(params),
             Self::Vq(params) => serde_json::to_value(params),
             Self::Gmm(params) => serde_json::to_value(params),
+            Self::Student(params) => serde_json::to_value(params),
+            Self::DeepGmm(params) => serde_json::to_value(params),
             Self::Pca(params) => serde_json::to_value(params),
             Self::Ppca(params) => serde_json::to_value(params),
             Self::Fa(params) => serde_json::to_value(params),
@@ -96,6 +107,8 @@ impl Wanted {
             Self::Mcfa(params) => params.check(),
             Self::Vq(params) => params.check(),
             Self::Gmm(params) => params.check(),
+            Self::Student(params) => params.check(),
+            Self::DeepGmm(params) => params.check(),
             Self::Pca(params) => params.check(),
             Self::Ppca(params) => params.check(),
             Self::Fa(params) => params.check(),
@@ -114,7 +127,15 @@ impl Wanted {
                 ("factors", params.parts.saturating_mul(params.factors * (params.factors + 3) / 2))
             }
             Self::Vq(params) => ("states", params.states),
-            Self::Gmm(params) => ("components", params.components),
+            Self::Gmm(params) => match params.covariance {
+                Covariance::Spherical | Covariance::Diagonal => ("components", params.components),
+                _ => ("components", params.components.saturating_mul(columns)),
+            },
+            Self::Student(params) => ("components", params.components.saturating_mul(columns)),
+            Self::DeepGmm(params) => {
+                let paths = params.layers.iter().fold(1usize, |p, n| p.saturating_mul(*n));
+                ("layers", paths.saturating_mul(columns))
+            }
             Self::Pca(params) => ("components", params.components),
             Self::Ppca(params) => ("components", params.components),
             Self::Fa(params) => ("components", params.components),
@@ -175,6 +196,14 @@ impl Wanted {
             Self::Gmm(params) => {
                 let (model, training) = gaussian::fit(params, source, plan, context, observer)?;
                 (AnyModel::Gmm(model), training)
+            }
+            Self::Student(params) => {
+                let (model, training) = student::fit(params, source, plan, context, observer)?;
+                (AnyModel::Student(model), training)
+            }
+            Self::DeepGmm(params) => {
+                let (model, training) = deep::fit(params, source, plan, context, observer)?;
+                (AnyModel::DeepGmm(model), training)
             }
             Self::Pca(params) => {
                 let (model, training) = pca::fit(params, source, plan, context, observer)?;

@@ -33,6 +33,7 @@ mod classes;
 mod components;
 mod features;
 mod gates;
+mod layers;
 mod page;
 mod palette;
 mod part_columns;
@@ -56,7 +57,7 @@ use std::path::Path;
 
 use mereo_core::{Result, write_atomically};
 
-pub use subject::{Combination, Drawn, FeaturesView, ShownClasses, ShownRows, Subject};
+pub use subject::{Combination, Drawn, FeaturesView, ShownClasses, ShownLayer, ShownRows, Subject};
 
 /// The page, as text.
 ///

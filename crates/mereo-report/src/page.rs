@@ -4,8 +4,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::view::View;
 use crate::{
-    about, classes, components, features, parts, rows, samples, scores, sizes, summary, text,
-    training,
+    about, classes, components, features, layers, parts, rows, samples, scores, sizes, summary,
+    text, training,
 };
 
 const STYLE: &str = include_str!("style.css");
@@ -26,6 +26,7 @@ pub(crate) fn page(view: &View<'_>) -> Markup {
         parts::section(view),
         components::section(view),
         features::section(view),
+        layers::section(view),
         classes::section(view),
         sizes::section(view),
         training::section(view),

@@ -25,6 +25,8 @@ pub struct Subject<'a> {
     pub components: Option<ComponentsView<'a>>,
     /// The model's binary features, if it is made of such.
     pub features: Option<FeaturesView<'a>>,
+    /// The layers of a deep mixture, the top one first, and then its paths.
+    pub layers: &'a [ShownLayer<'a>],
     /// Mean of each column of the data. Without it, the mean that the model implies.
     pub column_mean: Option<&'a [f64]>,
     /// Standard deviation of each column of the data. With it, states are compared with the mean
@@ -59,6 +61,7 @@ impl<'a> Subject<'a> {
             parts: None,
             components: None,
             features: None,
+            layers: &[],
             column_mean: None,
             column_deviation: None,
             rows: None,
@@ -69,6 +72,23 @@ impl<'a> Subject<'a> {
             data_file: None,
         }
     }
+}
+
+/// A layer of a deep mixture.
+///
+/// ```
+/// use mereo_report::ShownLayer;
+/// let layer = ShownLayer { name: "Layer 1", usage: &[0.25, 0.75], looks: None };
+/// assert_eq!(layer.usage.len(), 2);
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct ShownLayer<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// How common each of its components is.
+    pub usage: &'a [f64],
+    /// What each of them makes of one and the same draw.
+    pub looks: Option<&'a Dense<f64>>,
 }
 
 /// Rows that were drawn from a class or a hybrid of several.

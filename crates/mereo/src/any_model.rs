@@ -7,7 +7,7 @@ use mereo_core::{
     ModelFile, Parts, PartsView, Real, Reconstruct, Result, Sample, Score,
 };
 use mereo_linear::{Fa, Nmf, Pca, Ppca};
-use mereo_mixture::Gmm;
+use mereo_mixture::{DeepGmm, Gmm, Student};
 use mereo_parts::{Mcfa, Mcvq};
 use mereo_quantize::{Cvq, Gvq, Vq};
 
@@ -37,8 +37,12 @@ pub enum AnyModel {
     Mcfa(Mcfa),
     /// Vector quantisation by k-means.
     Vq(Vq),
-    /// A diagonal Gaussian mixture.
+    /// A Gaussian mixture.
     Gmm(Gmm),
+    /// A mixture of Student's t distributions.
+    Student(Student),
+    /// A Deep Gaussian mixture.
+    DeepGmm(DeepGmm),
     /// Principal components.
     Pca(Pca),
     /// Probabilistic principal components.
@@ -61,6 +65,8 @@ macro_rules! with_model {
             AnyModel::Mcfa($model) => $body,
             AnyModel::Vq($model) => $body,
             AnyModel::Gmm($model) => $body,
+            AnyModel::Student($model) => $body,
+            AnyModel::DeepGmm($model) => $body,
             AnyModel::Pca($model) => $body,
             AnyModel::Ppca($model) => $body,
             AnyModel::Fa($model) => $body,
@@ -97,6 +103,8 @@ impl AnyModel {
             Mcfa::KIND => Self::Mcfa(Mcfa::from_file(file, path)?),
             Vq::KIND => Self::Vq(Vq::from_file(file, path)?),
             Gmm::KIND => Self::Gmm(Gmm::from_file(file, path)?),
+            Student::KIND => Self::Student(Student::from_file(file, path)?),
+            DeepGmm::KIND => Self::DeepGmm(DeepGmm::from_file(file, path)?),
             Pca::KIND => Self::Pca(Pca::from_file(file, path)?),
             Ppca::KIND => Self::Ppca(Ppca::from_file(file, path)?),
             Fa::KIND => Self::Fa(Fa::from_file(file, path)?),
@@ -168,6 +176,8 @@ impl AnyModel {
             Self::Mcfa(_) => Mcfa::KIND,
             Self::Vq(_) => Vq::KIND,
             Self::Gmm(_) => Gmm::KIND,
+            Self::Student(_) => Student::KIND,
+            Self::DeepGmm(_) => DeepGmm::KIND,
             Self::Pca(_) => Pca::KIND,
             Self::Ppca(_) => Ppca::KIND,
             Self::Fa(_) => Fa::KIND,
@@ -262,6 +272,8 @@ impl AnyModel {
             Self::Mcfa(model) => Some(model),
             Self::Vq(model) => Some(model),
             Self::Gmm(model) => Some(model),
+            Self::Student(model) => Some(model),
+            Self::DeepGmm(model) => Some(model),
             Self::Pca(model) => Some(model),
             Self::Ppca(model) => Some(model),
             Self::Fa(model) => Some(model),
@@ -385,6 +397,8 @@ impl AnyModel {
             Self::Mcfa(model) => Some(model),
             Self::Vq(model) => Some(model),
             Self::Gmm(model) => Some(model),
+            Self::Student(model) => Some(model),
+            Self::DeepGmm(model) => Some(model),
             Self::Pca(model) => Some(model),
             Self::Ppca(model) => Some(model),
             Self::Fa(model) => Some(model),
@@ -413,9 +427,37 @@ impl AnyModel {
             Self::Mcfa(model) => Some(model.parts()),
             Self::Vq(model) => Some(model.parts()),
             Self::Gmm(model) => Some(model.parts()),
+            Self::Student(model) => Some(model.parts()),
             Self::Cvq(model) => Some(model.parts()),
-            // Features and components are no states of parts.
-            Self::Gvq(_) | Self::Pca(_) | Self::Ppca(_) | Self::Fa(_) | Self::Nmf(_) => None,
+            // Features, components and layers are no states of parts.
+            Self::DeepGmm(_)
+            | Self::Gvq(_)
+            | Self::Pca(_)
+            | Self::Ppca(_)
+            | Self::Fa(_)
+            | Self::Nmf(_) => None,
+        }
+    }
+
+    /// How many numbers were free to be learned, of models whose bound is comparable among sizes by
+    /// AIC and BIC.
+    ///
+    /// ```
+    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("gmm"));
+    /// # file.insert("weight", Tensor::new(vec![1], vec![1.0]));
+    /// # file.insert("mean", Tensor::new(vec![1, 2], vec![0.0, 0.0]));
+    /// # file.insert("variance", Tensor::new(vec![1, 2], vec![1.0, 1.0]));
+    /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
+    /// assert_eq!(model.free_parameters(), Some(4));
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn free_parameters(&self) -> Option<usize> {
+        match self {
+            Self::Gmm(model) => Some(model.free_parameters()),
+            Self::Student(model) => Some(model.free_parameters()),
+            Self::DeepGmm(model) => Some(model.free_parameters()),
+            _ => None,
         }
     }
 

@@ -23,11 +23,25 @@ fn files_of_format_1_load_and_score_as_they_did() {
     let rows = table("rows.csv");
     let text = std::fs::read_to_string(golden("scores.json")).unwrap();
     let expected: serde_json::Value = serde_json::from_str(&text).unwrap();
-    for name in ["mcvq", "mcvq-factorised", "mcfa", "vq", "gmm", "pca", "ppca", "fa"] {
+    let names = [
+        "mcvq",
+        "mcvq-factorised",
+        "mcfa",
+        "vq",
+        "gmm",
+        "gmm-full",
+        "gmm-lowrank",
+        "student",
+        "deep_gmm",
+        "pca",
+        "ppca",
+        "fa",
+    ];
+    for name in names {
         let path = golden(&format!("{name}-1.safetensors"));
         let (model, manifest) = AnyModel::open(&path).unwrap();
-        let kind = name.split('-').next().unwrap();
-        assert_eq!((model.kind(), manifest.format), (kind, 1));
+        let kind = name.split('-').next().unwrap().replace('_', "-");
+        assert_eq!((model.kind(), manifest.format), (&*kind, 1));
         assert_eq!(manifest.columns.as_deref().unwrap(), ["left", "right", "up", "down"]);
         let training = manifest.training.unwrap();
         assert_eq!(training.rows, 60);

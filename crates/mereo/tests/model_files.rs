@@ -56,6 +56,25 @@ fn valid(kind: &str) -> Vec<u8> {
                 ("variance", &[2, 2], &[1.0; 4]),
             ],
         ),
+        "student" => by_hand(
+            &manifest(kind),
+            &[
+                ("mean", &[2, 2], mean),
+                ("weight", &[2], &[0.5; 2]),
+                ("scale", &[2, 2, 2], &[1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]),
+                ("degrees", &[2], &[3.0; 2]),
+            ],
+        ),
+        "deep-gmm" => by_hand(
+            &manifest(kind),
+            &[
+                ("layer1.transform", &[2, 2, 2], &[1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]),
+                ("layer1.bias", &[2, 2], mean),
+                ("layer2.transform", &[1, 2, 2], &[1.0, 0.0, 0.0, 1.0]),
+                ("layer2.bias", &[1, 2], &[0.0; 2]),
+                ("path_weight", &[2, 1], &[0.5; 2]),
+            ],
+        ),
         "mcfa" => by_hand(
             &manifest(kind),
             &[
@@ -94,7 +113,7 @@ fn valid(kind: &str) -> Vec<u8> {
     }
 }
 
-const KINDS: [&str; 6] = ["vq", "gmm", "mcvq", "mcfa", "gvq", "cvq"];
+const KINDS: [&str; 8] = ["vq", "gmm", "student", "deep-gmm", "mcvq", "mcfa", "gvq", "cvq"];
 
 fn open(bytes: &[u8]) -> mereo::Result<AnyModel> {
     let path = "some.safetensors".as_ref();
@@ -142,6 +161,12 @@ fn a_file_by_hand_of_each_kind_scores() {
         let right = match kind {
             // One part that does not move: N(0)^2, and N(10).
             "mcfa" => [-LOG_2_PI, -50.0 - 0.5 * LOG_2_PI],
+            // With 3 degrees of freedom the other is not so far away.
+            "student" => [
+                half - LOG_2_PI + (1.0 + (1.0f64 + 200.0 / 3.0).powf(-2.5)).ln(),
+                half + (2.0 / (std::f64::consts::PI * 3.0f64.sqrt())).ln()
+                    + (1.0 + (1.0f64 + 100.0 / 3.0).powi(-2)).ln(),
+            ],
             _ => [half - LOG_2_PI, half - 0.5 * LOG_2_PI],
         };
         for (found, right) in scores.rows.iter().zip(right) {
@@ -272,7 +297,7 @@ proptest! {
     /// Whatever happens to the bytes of a file: it is refused, or it is a model that works.
     #[test]
     fn mutated_files_never_panic(
-        kind in 0usize..2,
+        kind in 0usize..4,
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         cut in proptest::option::weighted(0.1, any::<prop::sample::Index>()),
     ) {

@@ -89,6 +89,42 @@ fn models() -> Vec<Parts> {
             ],
         },
         Parts {
+            manifest: r#"{"format":1,"model":"gmm"}"#.to_owned(),
+            tensors: vec![
+                tensor("weight", &[2], &[0.5; 2]),
+                tensor("mean", &[2, 2], mean),
+                tensor("covariance", &[2, 2, 2], &[1.0, 0.5, 0.5, 1.0, 2.0, 0.0, 0.0, 1.0]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"gmm"}"#.to_owned(),
+            tensors: vec![
+                tensor("weight", &[2], &[0.5; 2]),
+                tensor("mean", &[2, 2], mean),
+                tensor("loading", &[2, 2, 1], &[1.0, 0.5, -1.0, 0.25]),
+                tensor("noise", &[2, 2], &[1.0; 4]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"student"}"#.to_owned(),
+            tensors: vec![
+                tensor("weight", &[1], &[1.0]),
+                tensor("mean", &[1, 2], &[0.0, 1.0]),
+                tensor("scale", &[1, 2, 2], &[1.0, 0.5, 0.5, 1.0]),
+                tensor("degrees", &[1], &[3.0]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"deep-gmm"}"#.to_owned(),
+            tensors: vec![
+                tensor("layer1.transform", &[2, 1, 1], &[1.0, 2.0]),
+                tensor("layer1.bias", &[2, 1], &[0.0, 1.0]),
+                tensor("layer2.transform", &[1, 1, 1], &[3.0]),
+                tensor("layer2.bias", &[1, 1], &[0.5]),
+                tensor("path_weight", &[2, 1], &[0.25, 0.75]),
+            ],
+        },
+        Parts {
             manifest: r#"{"format":1,"model":"pca","params":{"whiten":true}}"#.to_owned(),
             tensors: vec![
                 tensor("component", &[1, 2], &[0.6, 0.8]),

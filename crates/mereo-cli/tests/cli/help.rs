@@ -2,9 +2,10 @@
 
 use crate::world::World;
 
-const VERBS: [&str; 14] = [
+const VERBS: [&str; 15] = [
     "demo",
     "toy",
+    "patches",
     "fit",
     "score",
     "classify",
@@ -19,7 +20,8 @@ const VERBS: [&str; 14] = [
     "completions",
 ];
 
-const MODELS: [&str; 10] = ["mcvq", "mcfa", "vq", "gmm", "pca", "ppca", "fa", "nmf", "gvq", "cvq"];
+const MODELS: [&str; 12] =
+    ["mcvq", "mcfa", "vq", "gmm", "student", "deep-gmm", "pca", "ppca", "fa", "nmf", "gvq", "cvq"];
 
 #[test]
 fn every_verb_explains_itself_with_examples() {

@@ -10,6 +10,7 @@ fn threads_change_nothing() {
         "mcvq d.npy --parts 3 --states 3 --restarts 2 --scouts 4",
         "vq d.npy --states 5",
         "gmm d.npy --components 4",
+        "gmm d.npy --components 2 --covariance low-rank --restarts 1",
         "pca d.npy --components 4",
         "fa d.npy --components 4",
     ] {

@@ -1,0 +1,93 @@
+//! Mixtures and patches from end to end.
+
+use std::fmt::Write as _;
+
+use crate::world::World;
+
+/// Rows in two groups whose columns go together, with a hole now and then.
+fn data() -> String {
+    let mut text = "a,b,c\n".to_owned();
+    for i in 0..80 {
+        let (u, v) = (f64::from(i * 7 % 11) / 5.0, f64::from(i * 5 % 13) / 6.0);
+        let group = f64::from(i % 2) * 8.0;
+        let b = if i % 9 == 4 { String::new() } else { (u + group + 0.1 * v).to_string() };
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{},{b},{}", u + group, v - u);
+    }
+    text
+}
+
+#[test]
+fn every_mixture_does_what_it_can() {
+    let world = World::new();
+    world.write("d.csv", data());
+    let models = [
+        ("gmm", "gmm d.csv --components 2 --covariance spherical", 2),
+        ("gmm", "gmm d.csv --components 2 --covariance tied --hard", 2),
+        ("gmm", "gmm d.csv --components 2 --covariance full", 2),
+        ("gmm", "gmm d.csv --components 2 --covariance low-rank --factors 1", 2),
+        ("student", "student d.csv --components 2", 2),
+        ("deep-gmm", "deep-gmm d.csv --layers 2,2", 4),
+        ("deep-gmm", "deep-gmm d.csv --layers 2,2 --layer-kind full,scale", 4),
+        ("deep-gmm", "deep-gmm d.csv --layers 2,2,2 --em hard --search coordinate", 8),
+    ];
+    for (kind, line, codes) in models {
+        let told = world.json(&format!("fit {line} --passes 20 --json -o m.safetensors"));
+        assert_eq!((told["model"].as_str(), told["rows"].as_u64()), (Some(kind), Some(80)));
+        let (aic, bic) = (&told["criteria"]["aic"], &told["criteria"]["bic"]);
+        assert!(bic.as_f64().unwrap() > aic.as_f64().unwrap(), "{line}");
+        let scores = world.json("score m.safetensors d.csv --json");
+        assert_eq!(scores["kind"].as_str(), Some("exact"), "{line}");
+        let per_row = told["bound_per_row"].as_f64().unwrap();
+        assert!(scores["mean"].as_f64().unwrap() >= per_row - 1e-6, "{line}");
+        world.ok("encode m.safetensors d.csv -o codes.csv");
+        let header = world.text("codes.csv").lines().next().unwrap().to_owned();
+        assert_eq!(header.split(',').count(), codes, "{line}");
+        world.ok("reconstruct m.safetensors d.csv --fill -o filled.csv");
+        assert_eq!(world.text("filled.csv").lines().count(), 81);
+        world.ok("sample m.safetensors -n 7 -o s.csv");
+        assert_eq!(world.text("s.csv").lines().count(), 8);
+        let shown = world.ok("show m.safetensors");
+        assert!(shown.contains("BIC"), "{shown}");
+        if kind == "deep-gmm" {
+            assert!(shown.contains("layer 2 ("), "{shown}");
+        }
+        world.ok("report m.safetensors d.csv -o page.html");
+    }
+}
+
+#[test]
+fn wrong_options_of_mixtures_are_told() {
+    let world = World::new();
+    world.write("d.csv", data());
+    for (line, expected) in [
+        ("fit gmm d.csv --components 2 --covariance low-rank --factors 0 -o m", "factors"),
+        ("fit gmm d.csv --components 2 --covariance low-rank --factors 9 -o m", "3 columns"),
+        ("fit student d.csv --components 0 -o m", "components"),
+        ("fit deep-gmm d.csv --layers 2,0 -o m", "layers"),
+        ("fit deep-gmm d.csv --layers 2,2 --layer-kind full -o m", "1 kinds for 2 layers"),
+        ("fit deep-gmm d.csv --layers 2,2 --search coordinate -o m", "--em hard"),
+        ("fit deep-gmm d.csv --layers 2,2 --steps 0 -o m", "steps"),
+    ] {
+        let said = world.refused(line);
+        assert!(said.contains(expected), "{line}: {said}");
+    }
+}
+
+#[test]
+fn patches_of_pictures_are_rows() {
+    let world = World::new();
+    world.ok("toy faces --rows 3 -o faces.npy");
+    assert!(world.refused("patches faces.npy --count 5 -o p.npy").contains("pictures"));
+    let mut picture = b"P5\n12 10\n255\n".to_vec();
+    picture.extend((0..120u8).map(|i| i.wrapping_mul(37)));
+    std::fs::create_dir(world.path("photos")).unwrap();
+    std::fs::write(world.path("photos/a.pgm"), picture).unwrap();
+    world.ok("patches photos --size 4 --count 9 --seed 3 -o p.csv");
+    let text = world.text("p.csv");
+    let rows: Vec<&str> = text.lines().collect();
+    assert!(rows.iter().all(|row| row.split(',').count() == 15), "{text}");
+    world.ok("patches photos --size 4 --count 9 --seed 3 -o q.csv");
+    assert_eq!(text, world.text("q.csv"));
+    assert!(world.refused("patches photos --size 11 --count 9 -o p.npy").contains("a.pgm"));
+}
