@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use mereo::AnyModel;
 use mereo::core::{AnyTable, Context, score};
 use mereo::data::{ReadOptions, read};
+use mereo::quantize::codec::Coded;
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
@@ -18,7 +19,7 @@ fn files_of_format_1_load_and_score_as_they_did() {
     };
     let text = std::fs::read_to_string(golden("scores.json")).unwrap();
     let expected: serde_json::Value = serde_json::from_str(&text).unwrap();
-    for name in ["mcvq", "mcvq-factorised", "mcfa", "vq", "gmm"] {
+    for name in ["mcvq", "mcvq-factorised", "mcfa", "vq", "gvq", "cvq", "gmm"] {
         let path = golden(&format!("{name}-1.safetensors"));
         let (model, manifest) = AnyModel::open(&path).unwrap();
         let kind = name.split('-').next().unwrap();
@@ -41,4 +42,16 @@ fn files_of_format_1_load_and_score_as_they_did() {
             );
         }
     }
+}
+
+#[test]
+fn a_compressed_picture_of_version_1_looks_as_it_did() {
+    let path = golden("picture-1.gvq");
+    let bytes = std::fs::read(&path).unwrap();
+    let coded = Coded::from_bytes(&bytes, &path).unwrap();
+    let picture = coded.picture().unwrap();
+    assert_eq!((picture.width, picture.height, picture.channels), (21, 18, 3));
+    let then = std::fs::read(golden("picture.ppm")).unwrap();
+    assert!(then.ends_with(&picture.pixels));
+    assert_eq!(coded.to_bytes(), bytes);
 }

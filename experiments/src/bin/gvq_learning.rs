@@ -1,11 +1,13 @@
 //! GVQ's learning: planted features recovered, and section 6.1, threes and fives.
 //!
-//! `cargo xtask experiments gvq_learning`; the number of runs may follow.
+//! `cargo xtask experiments gvq_learning`; the number of runs may follow. Features of the digits are
+//! drawn into `target/figures`.
 
 use mereo_core::{Cells, Context, Dense, Plan, Result, Silent, Table, encode};
+use mereo_data::write::write_picture_grid;
 use mereo_data::{ReadOptions, read};
-use mereo_experiments::{mean_and_spread, seeds, shared};
-use mereo_quantize::{GvqParams, gvq};
+use mereo_experiments::{figure, mean_and_spread, seeds, shared};
+use mereo_quantize::{Gvq, GvqParams, gvq};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -84,10 +86,7 @@ fn threes_and_fives(seed: u64) -> Result<Option<(Table<f64>, Vec<u32>)>> {
 fn digits(runs: u64) -> Result<()> {
     let (mut purities, mut errors) = (Vec::new(), Vec::new());
     for seed in 0..runs {
-        let Some((table, classes)) = threes_and_fives(seed)? else {
-            println!("the data folder ../shared/data/mnist is absent: no digits");
-            return Ok(());
-        };
+        let Some((table, classes)) = threes_and_fives(seed)? else { return Ok(()) };
         let context = Context::new(seed).with_threads(0)?;
         let params = GvqParams { sets: 4, beta: Some(4.5), ..GvqParams::new(4) };
         let plan = Plan { restarts: 2, ..Plan::default() };
@@ -107,11 +106,32 @@ fn digits(runs: u64) -> Result<()> {
         );
         purities.push(pure);
         errors.push(error);
+        if seed == 0 {
+            draw_sets(&model)?;
+        }
     }
     let ((p, ps), (e, es)) = (mean_and_spread(&purities), mean_and_spread(&errors));
     println!("Threes and fives: purity {p:.3} ({ps:.3}), squared error a pixel {e:.4} ({es:.4})");
     println!(
         "reference: at least 0.89 and at most 0.121 (sets seeded by k-means), 0.74 and 0.13 (random)"
     );
+    Ok(())
+}
+
+/// Draws a line for each set, as in Figure 8: its origin, then its features.
+fn draw_sets(model: &Gvq) -> Result<()> {
+    let (n, d) = (model.features(), model.columns());
+    let mut pixels = Vec::new();
+    for (origin, features) in
+        model.origin().chunks_exact(d).zip(model.feature().chunks_exact(n * d))
+    {
+        pixels.extend_from_slice(origin);
+        pixels.extend_from_slice(features);
+    }
+    let picture = mereo_core::Picture { height: 20, width: 20, channels: 1 };
+    let rows = Dense::new(model.sets() * (n + 1), d, pixels)?;
+    let path = figure("digits")?;
+    write_picture_grid(&path, &rows, picture, n + 1, Some((0.0, 1.0)))?;
+    println!("drawn: {}", path.display());
     Ok(())
 }

@@ -10,7 +10,7 @@ use mereo_core::{
 use rand_distr::{Distribution, StandardNormal};
 
 use super::Inference;
-use super::learner::{Explainer, Seen, Sums, products};
+use super::sums::{Explainer, Seen, Sums, products};
 
 /// The largest magnitude of a vector: squares of sums of these stay finite.
 const LARGEST: f64 = 1e130;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::GvqParams;
 use super::sets::{Explainer, Found, Sets};
-use crate::associate::ones;
+use crate::associate::{Association, ones};
 use crate::squares::Squares;
 
 /// A feature is unused when the rows that use it, or those of its set that do not, weigh no more.
@@ -249,9 +249,12 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
         if self.scouting {
             return super::starts::random_states(self, source, restart, context);
         }
-        let scouting = Self { scouting: true, units: self.units.clone(), ..*self };
+        // A start need not be found by a solver that takes its time.
+        let params = GvqParams { association: Association::Auto, ..self.params.clone() };
+        let units = self.units.clone();
+        let scouting = GvqLearner { params: &params, units, holes: self.holes, scouting: true };
         let mut start =
-            super::starts::best_of_scouts(&scouting, self.params, source, restart, context)?;
+            super::starts::best_of_scouts(&scouting, &params, source, restart, context)?;
         start.state.reseeds = 0;
         Ok(start)
     }
