@@ -114,8 +114,9 @@ fn share(value: f64, ticks: &[f64]) -> f64 {
 
 /// Round numbers around some values, at least two of them.
 fn ticks(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    let (low, high) =
-        values.filter(|v| v.is_finite()).fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
+    let (low, high) = values
+        .filter(|v| v.is_finite())
+        .fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
     let (low, high) = if low < high { (low, high) } else { (0.0, 1.0) };
     let rough = (high - low) / 6.0;
     let power = 10f64.powf(rough.log10().floor());

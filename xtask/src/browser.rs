@@ -35,7 +35,12 @@ fn look_at_reports(mereo: &Path, folder: &Path) -> Outcome {
         let page = folder.join(format!("{kind}.html"));
         let fit = program(mereo).with(["fit", kind, "toy:shapes"]).with(size.iter().copied());
         fit.with(["--restarts", "1", "-o"]).path(&model).run()?;
-        program(mereo).with(["report"]).path(&model).with(["toy:shapes", "-o"]).path(&page).run()?;
+        program(mereo)
+            .with(["report"])
+            .path(&model)
+            .with(["toy:shapes", "-o"])
+            .path(&page)
+            .run()?;
         reports.push(page);
     }
     let run = program(crate::command::root().join("tests/browser/run"));

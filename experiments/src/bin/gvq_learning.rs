@@ -44,8 +44,37 @@ fn planted(rows: usize, n: usize, d: usize, noise: f64, seed: u64) -> Result<(Ta
     Ok((Table::from(Dense::new(rows, d, values)?), squares / (rows * d) as f64))
 }
 
-/// 200 threes and 200 fives of MNIST, the 20 x 20 pixels in the middle, black or white; the class
-/// of each.
+/// What a digit of MNIST covers of its 28 x 28 pixels, stretched to 20 x 20 as the paper does with
+/// its digits, black or white.
+fn stretched(pixels: &[f64]) -> Vec<f64> {
+    let covered = |inked: &dyn Fn(usize) -> bool| {
+        let first = (0..28).find(|&i| inked(i)).unwrap_or(0);
+        let last = (0..28).rfind(|&i| inked(i)).unwrap_or(27);
+        (first as f64, (last + 1 - first) as f64 / 20.0)
+    };
+    let (top, tall) = covered(&|y| (0..28).any(|x| pixels[y * 28 + x] > 0.0));
+    let (left, wide) = covered(&|x| (0..28).any(|y| pixels[y * 28 + x] > 0.0));
+    // How much of a pixel lies in a stretch.
+    let share = |pixel: usize, from: f64, length: f64| {
+        let pixel = pixel as f64;
+        ((from + length).min(pixel + 1.0) - from.max(pixel)).max(0.0) / length
+    };
+    let mut out = Vec::with_capacity(400);
+    for inside in 0..400 {
+        let (y, x) = ((inside / 20) as f64, (inside % 20) as f64);
+        let ink: f64 = (0..784)
+            .map(|p| {
+                share(p / 28, top + y * tall, tall)
+                    * share(p % 28, left + x * wide, wide)
+                    * pixels[p]
+            })
+            .sum();
+        out.push(f64::from(u8::from(ink > 127.0)));
+    }
+    out
+}
+
+/// 200 threes and 200 fives of MNIST; the class of each.
 fn threes_and_fives(seed: u64) -> Result<Option<(Table<f64>, Vec<u32>)>> {
     let Some(folder) = shared("mnist") else { return Ok(None) };
     let options = ReadOptions::default();
@@ -73,11 +102,8 @@ fn threes_and_fives(seed: u64) -> Result<Option<(Table<f64>, Vec<u32>)>> {
         }
         left[class] -= 1;
         classes.push(class as u32);
-        for y in 4..24 {
-            for x in 4..24 {
-                values.push(f64::from(u8::from(cell(&images, row, y * 28 + x) > 127.0)));
-            }
-        }
+        let pixels: Vec<f64> = (0..784).map(|p| cell(&images, row, p)).collect();
+        values.extend(stretched(&pixels));
     }
     Ok(Some((Table::from(Dense::new(400, 400, values)?), classes)))
 }
@@ -96,7 +122,7 @@ fn digits(runs: u64) -> Result<()> {
         for (row, class) in classes.iter().enumerate() {
             counts[codes.row(row)[16] as usize][*class as usize] += 1.0;
         }
-        let pure: f64 = counts.iter().map(|c| c[0].max(c[1])).sum::<f64>() / 400.0;
+        let pure: f64 = counts.iter().map(|c| c[0].max(c[1]) / (c[0] + c[1])).sum::<f64>() / 4.0;
         let specialised: Vec<String> =
             counts.iter().map(|c| format!("{:.0} threes {:.0} fives", c[0], c[1])).collect();
         let error = model.variance().unwrap_or(f64::NAN);

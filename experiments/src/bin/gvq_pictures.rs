@@ -59,15 +59,21 @@ fn curve(vermeer: &Picture) -> Result<()> {
     for (name, block, sizes) in [
         ("VQ, 16 x 16", 16, vec![(4, 0), (16, 0), (64, 0), (128, 0)]),
         ("VQ, 8 x 8", 8, vec![(4, 0), (16, 0), (64, 0), (256, 0)]),
-        ("GVQ, 16 x 16", 16, vec![(1, 2), (1, 4), (1, 8), (1, 16), (1, 32)]),
-        ("GVQ, 8 x 8", 8, vec![(1, 2), (1, 4), (1, 8), (1, 16), (1, 24), (1, 32)]),
+        ("GVQ, 16 x 16", 16, vec![(1, 2), (1, 4), (1, 8), (1, 16)]),
+        ("GVQ, 8 x 8", 8, vec![(1, 2), (1, 4), (1, 8), (1, 16), (1, 24)]),
         ("GVQ of 4 sets, 8 x 8", 8, vec![(4, 1), (4, 4), (4, 8), (4, 16)]),
     ] {
         println!("{name}");
         let mut points = Vec::new();
         for (sets, features) in sizes {
-            let params =
-                CodecParams { block, features, sets, bits: 8, ..CodecParams::default() };
+            let params = CodecParams {
+                block,
+                features,
+                sets,
+                bits: 8,
+                restarts: 1,
+                ..CodecParams::default()
+            };
             let coded = Coded::of_picture(vermeer, &params, &context)?;
             let decibels = psnr(vermeer, &coded.picture()?);
             println!("  {}, {decibels:.2} dB", told(&params, &coded));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::GvqParams;
 use super::sets::{Explainer, Found, Sets};
-use crate::associate::{Association, ones};
+use crate::associate::ones;
 use crate::squares::Squares;
 
 /// A feature is unused when the rows that use it, or those of its set that do not, weigh no more.
@@ -249,12 +249,9 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
         if self.scouting {
             return super::starts::random_states(self, source, restart, context);
         }
-        // A start need not be found by a solver that takes its time.
-        let params = GvqParams { association: Association::Auto, ..self.params.clone() };
-        let units = self.units.clone();
-        let scouting = GvqLearner { params: &params, units, holes: self.holes, scouting: true };
+        let scouting = Self { scouting: true, units: self.units.clone(), ..*self };
         let mut start =
-            super::starts::best_of_scouts(&scouting, &params, source, restart, context)?;
+            super::starts::best_of_scouts(&scouting, self.params, source, restart, context)?;
         start.state.reseeds = 0;
         Ok(start)
     }
@@ -297,8 +294,13 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
     }
 
     fn workspace(&self) -> Work<T> {
+        let explainer = if self.scouting {
+            Explainer::quick()
+        } else {
+            Explainer::new(self.params.association)
+        };
         Work {
-            explainer: Explainer::new(self.params.association),
+            explainer,
             cells: Vec::new(),
             complete: Vec::new(),
             products: Vec::new(),

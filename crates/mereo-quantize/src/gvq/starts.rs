@@ -2,7 +2,7 @@
 //! is therefore the best of many short runs on a sample of the rows, each from *random states*:
 //! every row is given features at random, and least squares make of that the first features. With
 //! several sets, k-means first says which rows share a set. Whatever solver was asked for, these runs
-//! use [`Association::Auto`](crate::Association::Auto).
+//! use one that is soon done.
 
 use mereo_core::slots::{ColumnMoments, Form, Lloyd, RowCells, first_smallest};
 use mereo_core::{

@@ -310,7 +310,8 @@ fn exact_explanations_are_the_best_of_all_sets_and_states() {
         let n = random.random_range(1..=if trial % 50 == 0 { 15 } else { 11 });
         let d = random.random_range(1..=12);
         let mean = [0.0, 2.0, 5.0][trial % 3];
-        let params = GvqParams { sets, penalty: [0.0, 0.3, 8.0][trial / 3 % 3], ..GvqParams::new(n) };
+        let params =
+            GvqParams { sets, penalty: [0.0, 0.3, 8.0][trial / 3 % 3], ..GvqParams::new(n) };
         let feature: Vec<f64> = (0..sets * n * d).map(|_| mean + normal(&mut random)).collect();
         let origin: Vec<f64> = (0..sets * d).map(|_| normal(&mut random)).collect();
         let model = Gvq::new(sets, n, feature, origin, &params);
