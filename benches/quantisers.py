@@ -8,6 +8,7 @@ needs; to run it alone, `pip install -r benches/requirements.txt` first.
 """
 
 import pathlib
+import sys
 import time
 
 try:
@@ -79,6 +80,7 @@ def compare(name, learn, rows):
 
 
 def main():
+    sys.stdout.reconfigure(line_buffering=True)
     faiss.omp_set_num_threads(2)
     speed()
     for name, folder in (

@@ -141,9 +141,9 @@ fn files_that_are_no_compressed_pictures_are_refused() {
     world.write("wrong.gvq", wrong);
     assert!(world.refused("decompress wrong.gvq -o p.png").contains("checksum"));
     assert!(world.refused("decompress grey.pgm -o p.png").contains("another kind of file"));
-    world.write("empty.gvq", []);
+    world.write("empty.gvq", b"");
     assert!(world.refused("decompress empty.gvq -o p.png").contains("empty.gvq"));
-    world.write("empty.png", []);
+    world.write("empty.png", b"");
     assert!(world.refused("compress empty.png -o x.gvq").contains("empty.png"));
     assert!(world.refused("decompress p.gvq -o p.csv").contains("a picture"));
     assert!(world.refused("compress grey.pgm -o x.gvq --bits 40").contains("`bits`"));

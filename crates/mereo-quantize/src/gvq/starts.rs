@@ -109,7 +109,7 @@ impl SetOf {
         let moments = ColumnMoments::of(sample, context)?;
         let lloyd = Lloyd::plain(sets, &moments, Form::of(sample, context)?);
         let own = context.with_seed(context.seed().wrapping_add(restart as u64));
-        let plan = Plan { passes: 30, tolerance: 1e-6, ..Plan::default() };
+        let plan = Plan { restarts: 4, passes: 30, tolerance: 1e-6, ..Plan::default() };
         Ok(Self(learn(&lloyd, sample, &plan, &own, &mut Silent)?.state.mean))
     }
 
