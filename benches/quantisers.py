@@ -1,32 +1,51 @@
-"""FAISS's quantisers on the rows of SIFT vectors that the experiment `gvq_equal_bits` uses.
+"""FAISS's quantisers beside ours.
 
-Prints squared error a row and microseconds to encode one, at 8 and at 16 bits, for comparison with what
-`cargo xtask experiments gvq_equal_bits` prints. Needs numpy and faiss-cpu; SIFT vectors in ../shared/data.
+First the speed of encoding 256-pixel blocks in 8 bits, as `mereo-benches features` prints it of GVQ.
+Then squared error a row and microseconds to encode one, at 8 and at 16 bits, on the rows that
+`cargo xtask experiments gvq_equal_bits` uses: SIFT vectors, and photograph patches if that has
+written them to target/patches. `cargo xtask bench` runs this in an environment that has all it
+needs; to run it alone, `pip install -r benches/requirements.txt` first.
 """
 
 import pathlib
+import sys
 import time
 
-import faiss
-import numpy as np
+try:
+    import faiss
+    import numpy as np
+except ImportError as error:
+    raise SystemExit(f"{error}: pip install -r benches/requirements.txt") from error
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def shared(name):
-    for up in ("..", "../.."):
-        path = ROOT / up / "shared" / "data" / name
-        if path.exists():
-            return path
-    raise SystemExit(f"shared/data/{name} is absent")
+def timed(work):
+    began = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - began
+
+
+def speed():
+    """Blocks made of parts with states, as those of mereo-benches are."""
+    random = np.random.default_rng(1)
+    looks = random.uniform(-1, 1, (12, 256))
+    shown = random.integers(0, 12, (100_000, 6))
+    rows = looks[shown[:, np.arange(256) * 6 // 256], np.arange(256)]
+    rows = (rows + random.uniform(-0.3, 0.3, rows.shape)).astype(np.float32)
+    for name, q in (
+        ("RQ 8 x 1", faiss.ResidualQuantizer(256, 8, 1)),
+        ("LSQ 8 x 1", faiss.LocalSearchQuantizer(256, 8, 1)),
+    ):
+        q.train(rows[:4000])
+        seconds = min(timed(lambda: q.compute_codes(rows))[1] for _ in range(2))
+        print(f"FAISS {name}: {6 / seconds:.1f} million blocks of 256 pixels encoded a minute on two threads")
 
 
 def tell(name, encode, decode, rows):
-    began = time.perf_counter()
-    codes = encode(rows)
-    micros = 1e6 * (time.perf_counter() - began) / len(rows)
+    codes, seconds = timed(lambda: encode(rows))
     error = ((rows - decode(codes)) ** 2).sum(1).mean()
-    print(f"  {name:<18} {error:>10.1f} squared error a row, {micros:>7.2f} us")
+    print(f"  {name:<18} {error:>10.1f} squared error a row, {1e6 * seconds / len(rows):>7.2f} us")
 
 
 def quantiser(name, q, learn, rows):
@@ -34,13 +53,10 @@ def quantiser(name, q, learn, rows):
     tell(name, q.compute_codes, q.decode, rows)
 
 
-def main():
-    faiss.omp_set_num_threads(2)
-    learn = np.load(shared("sift-bsds/learn.npy")).astype(np.float32)
-    rows = np.load(shared("sift-bsds/base.npy")).astype(np.float32)
+def compare(name, learn, rows):
     d = learn.shape[1]
     for bits in (8, 16):
-        print(f"SIFT, {bits} bits a row")
+        print(f"{name}, {bits} bits a row")
         if bits == 8:
             means = faiss.Kmeans(d, 256, niter=25, seed=1)
             means.train(learn)
@@ -61,6 +77,21 @@ def main():
         for parts, each in ((bits // 4, 4), (bits // 2, 2), (bits, 1)):
             quantiser(f"RQ {parts} x {each}", faiss.ResidualQuantizer(d, parts, each), learn, rows)
             quantiser(f"LSQ {parts} x {each}", faiss.LocalSearchQuantizer(d, parts, each), learn, rows)
+
+
+def main():
+    sys.stdout.reconfigure(line_buffering=True)
+    faiss.omp_set_num_threads(2)
+    speed()
+    for name, folder in (
+        ("SIFT", ROOT.parent / "shared" / "data" / "sift-bsds"),
+        ("8 x 8 patches", ROOT / "target" / "patches"),
+    ):
+        files = [folder / "learn.npy", folder / "base.npy"]
+        if all(file.exists() for file in files):
+            compare(name, *(np.load(file).astype(np.float32) for file in files))
+        else:
+            print(f"{name}: skipped, there is no {folder.name}/learn.npy and base.npy")
 
 
 if __name__ == "__main__":

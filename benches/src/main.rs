@@ -9,7 +9,7 @@ use mereo_core::{Context, Observer, Plan, Real, Record, Result, Silent, Source, 
 use mereo_linear::{FaParams, Loss, NmfParams, PcaParams, factor, nmf, pca};
 use mereo_mixture::{GmmParams, gaussian};
 use mereo_parts::{McvqParams, mcvq};
-use mereo_quantize::{VqParams, vq};
+use mereo_quantize::{GvqParams, VqParams, gvq, vq};
 
 /// Keeps the shortest time between two passes.
 #[derive(Default)]
@@ -102,6 +102,28 @@ fn linear() -> Result<()> {
     Ok(())
 }
 
+/// Rows of 256 pixels said with features, beside what `quantisers.py` says of FAISS.
+fn features() -> Result<()> {
+    let blocks = data::dense::<f32>(100_000, 256, false)?;
+    let few = blocks.select_rows(&(0..4000).collect::<Vec<_>>());
+    let context = Context::new(0).with_threads(2)?;
+    for n in [8, 16] {
+        let (model, _) = gvq::fit(&GvqParams::new(n), &few, &plan(10), &context, &mut Silent)?;
+        let mut times = Vec::new();
+        for _ in 0..5 {
+            let began = std::time::Instant::now();
+            mereo_core::encode::<f32>(&model, &blocks, &context)?;
+            times.push(began.elapsed().as_secs_f64());
+        }
+        times.sort_by(f64::total_cmp);
+        println!(
+            "GVQ of {n}: {:.1} million blocks of 256 pixels encoded a minute on two threads",
+            60.0 * 0.1 / times[2]
+        );
+    }
+    Ok(())
+}
+
 /// Whether a benchmark was asked for: all are, unless words of their names are given.
 fn asked(name: &str) -> bool {
     let mut words = std::env::args().skip(1).peekable();
@@ -132,6 +154,9 @@ fn main() -> Result<()> {
     }
     if asked("linear") {
         linear()?;
+    }
+    if asked("features") {
+        features()?;
     }
     if asked("ratings") {
         let ratings = data::ratings(70_000, 10_000, 10_000_000)?;

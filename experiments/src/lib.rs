@@ -1,6 +1,8 @@
 //! What the experiments share. Each program in `src/bin` is one table or figure of a paper and
 //! prints the paper's number beside ours.
 
+pub mod plot;
+
 use std::path::{Path, PathBuf};
 
 use mereo_core::math::entropy_bits;

@@ -4,11 +4,6 @@ use crate::command::{Failure, Outcome, cargo, exists, program, root};
 
 pub(crate) fn run() -> Outcome {
     cargo("run --release --package mereo-benches").run()?;
-    let script = root().join("benches/peers.py");
-    if !script.is_file() {
-        println!("\nthere is no {}: no peers beside us", script.display());
-        return Ok(());
-    }
     let python = ["python3", "python"]
         .into_iter()
         .find(|python| exists(python))
@@ -20,5 +15,8 @@ pub(crate) fn run() -> Outcome {
     }
     let packages = root().join("benches/requirements.txt");
     program(&inside).with(["-m", "pip", "install", "--quiet", "-r"]).path(&packages).run()?;
-    program(&inside).path(&script).run()
+    for script in ["peers.py", "quantisers.py"] {
+        program(&inside).path(&root().join("benches").join(script)).run()?;
+    }
+    Ok(())
 }

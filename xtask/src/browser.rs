@@ -18,7 +18,7 @@ pub(crate) fn run() -> Outcome {
     outcome
 }
 
-/// Pictures, words, and a model without parts, each its own kind of page.
+/// Pictures, words, models without parts, features, codebooks that add up: each its own kind of page.
 fn look_at_reports(mereo: &Path, folder: &Path) -> Outcome {
     let mut reports = Vec::new();
     for world in ["shapes", "documents"] {
@@ -26,10 +26,23 @@ fn look_at_reports(mereo: &Path, folder: &Path) -> Outcome {
         program(mereo).with(["demo", world, "--out"]).path(&out).run()?;
         reports.push(out.join("report.html"));
     }
-    let (model, page) = (folder.join("vq.safetensors"), folder.join("vq.html"));
-    program(mereo).with(["fit", "vq", "toy:shapes", "--states", "12", "-o"]).path(&model).run()?;
-    program(mereo).with(["report"]).path(&model).with(["toy:shapes", "-o"]).path(&page).run()?;
-    reports.push(page);
+    for (kind, size) in [
+        ("vq", ["--states", "12"].as_slice()),
+        ("gvq", &["--features", "4", "--sets", "2"]),
+        ("cvq", &["--parts", "3", "--states", "4"]),
+    ] {
+        let model = folder.join(format!("{kind}.safetensors"));
+        let page = folder.join(format!("{kind}.html"));
+        let fit = program(mereo).with(["fit", kind, "toy:shapes"]).with(size.iter().copied());
+        fit.with(["--restarts", "1", "-o"]).path(&model).run()?;
+        program(mereo)
+            .with(["report"])
+            .path(&model)
+            .with(["toy:shapes", "-o"])
+            .path(&page)
+            .run()?;
+        reports.push(page);
+    }
     let run = program(crate::command::root().join("tests/browser/run"));
     reports.iter().fold(run, |run, report| run.path(report)).run()
 }

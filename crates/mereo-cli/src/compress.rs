@@ -21,7 +21,8 @@ use crate::output::{self, Voice};
 /// The picture is cut into blocks, features of the blocks are learned, and the file keeps the
 /// features and which of them each block is made of. `mereo decompress` gives the picture back.
 /// Kilobits are counted as in the paper on generative vector quantisation: bits for every number
-/// of a feature, and a bit a block for every feature.
+/// of a feature, and a bit a block for every feature. Pictures are taken with 8 bits a channel, and
+/// transparency is not kept.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -116,8 +116,9 @@ fn of_view(view: &PartsView<'_>) -> Vec<Part> {
     (0..view.parts)
         .map(|part| {
             let prior = &view.state_prior[part * view.states..(part + 1) * view.states];
-            let own: Vec<usize> =
-                (0..view.columns).filter(|&d| part_of_column[d] == part).collect();
+            let own: Vec<usize> = (0..view.columns)
+                .filter(|&d| view.looks == Looks::Sums || part_of_column[d] == part)
+                .collect();
             // How much the states differ in a column, as far as the column is the part's.
             let gate = |d: usize| view.gate_of(d)[part];
             let mut told: Vec<(usize, f64)> =
@@ -295,7 +296,8 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
             writeln!(text, "\n{} columns that no part has most of: {named}{rest}", doubtful.len())?;
         }
     }
-    if let (Some(picture), Some(view)) = (manifest.picture, fitted.model.parts()) {
+    let gated = fitted.model.parts().filter(|view| view.looks != Looks::Sums);
+    if let (Some(picture), Some(view)) = (manifest.picture, gated) {
         write_map(text, picture, &view)?;
     }
     match fitted.model.components() {
@@ -423,6 +425,9 @@ fn write_part(
 
 /// Columns of which no part has most, the least certain first.
 fn doubtful(view: &PartsView<'_>) -> Vec<usize> {
+    if view.looks == Looks::Sums {
+        return Vec::new();
+    }
     let gates = |d: usize| view.gate_of(d);
     let mut found: Vec<usize> =
         (0..view.columns).filter(|&d| gates(d).iter().all(|&g| g <= DECIDED)).collect();

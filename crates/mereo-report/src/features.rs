@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::chart::{self, Axis};
 use crate::page::Section;
 use crate::pictures::{Canvas, Scale};
 use crate::subject::FeaturesView;
@@ -94,13 +95,16 @@ fn tiles<'a>(
     html! {
         div.states {
             @if let Some(picture) = canvas.values(origin, view.scale) {
-                span.tile { img.pixels src=(picture) alt="Origin"; " origin" }
+                figure.state {
+                    span.tile { img.pixels src=(picture) alt="Origin"; }
+                    figcaption { "origin" }
+                }
             }
             @for (i, (feature, usage)) in features.iter().enumerate() {
                 @if let Some(picture) = canvas.values(feature, around) {
-                    span.tile {
-                        img.pixels src=(picture) alt={ "Feature " (text::ordinal(i)) };
-                        " " (text::ordinal(i)) ": " (percent(*usage))
+                    figure.state {
+                        span.tile { img.pixels src=(picture) alt={ "Feature " (text::ordinal(i)) }; }
+                        figcaption { (text::ordinal(i)) " · " (percent(*usage)) }
                     }
                 }
             }
@@ -137,9 +141,12 @@ fn combinations(view: &View<'_>, f: &FeaturesView<'_>) -> Markup {
             div.states {
                 @for c in f.common.iter().take(COMBINATIONS) {
                     @if let Some(picture) = canvas.values(&c.look, view.scale) {
-                        span.tile title={ (names(c.state)) } {
-                            img.pixels src=(picture) alt={ "Combination of " (names(c.state)) };
-                            " " (percent(c.share))
+                        figure.state {
+                            span.tile { img.pixels src=(picture) alt={ "Combination of " (names(c.state)) }; }
+                            figcaption {
+                                @if f.sets > 1 { "set " (text::ordinal(c.set)) ": " }
+                                (names(c.state)) " · " (percent(c.share))
+                            }
                         }
                     }
                 }
@@ -176,12 +183,30 @@ fn rows(view: &View<'_>, f: &FeaturesView<'_>, many: bool) -> Markup {
     }
 }
 
+/// The curve itself, if it is one.
+fn drawn(curve: &[(f64, f64)]) -> Markup {
+    let errors = || curve.iter().map(|p| p.1).filter(|e| e.is_finite());
+    let high = errors().fold(0.0, f64::max);
+    let (Some(first), Some(last)) = (curve.first(), curve.last()) else { return html! {} };
+    if !(high > 0.0 && first.0 < last.0) {
+        return html! {};
+    }
+    let (x, y) = (Axis::new(first.0, last.0, 8), Axis::new(0.0, high, 5));
+    let inside = html! { path.winner d=(chart::line(curve.iter().copied(), &x, &y)) {} };
+    html! {
+        figure {
+            (chart::frame("Error by bits", (&x, "bits a row"), (&y, "root-mean-square error"), &inside))
+        }
+    }
+}
+
 fn curve(f: &FeaturesView<'_>) -> Markup {
     if f.curve.is_empty() {
         return html! {};
     }
     html! {
         h3 { "Bits and error as features are added" }
+        (drawn(f.curve))
         table {
             thead { tr { th.num scope="col" { "bits a row" } th.num scope="col" { "root-mean-square error" } } }
             tbody {

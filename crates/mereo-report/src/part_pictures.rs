@@ -33,7 +33,7 @@ pub(crate) fn whole_switch(looks: Looks) -> Markup {
     html! {
         p.switch {
             @match looks {
-                Looks::States => {
+                Looks::States | Looks::Sums => {
                     label { input #whole type="checkbox"; " Show states whole" }
                     span.quiet {
                         " – otherwise a state fades out where its part has no say. "
@@ -74,7 +74,7 @@ pub(crate) fn part(view: &View<'_>, canvas: &Canvas, parts: &PartsView<'_>, k: u
 pub(crate) fn states(view: &View<'_>, canvas: &Canvas, parts: &PartsView<'_>, k: usize) -> Markup {
     in_order(parts, k, "states", |j, prior| {
         let mut alt = format!("{} of {}", look_name(parts, j), text::part_name(k));
-        if parts.looks == Looks::States {
+        if parts.looks != Looks::Factors {
             alt = format!("{alt}, {}", text::percent(prior));
         }
         html! {

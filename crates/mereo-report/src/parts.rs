@@ -28,11 +28,19 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
             id: "parts",
             short: "Parts".to_owned(),
             heading: match parts.looks {
-                Looks::States => "The parts and their states",
+                Looks::States | Looks::Sums => "The parts and their states",
                 Looks::Factors => "The parts and their factors",
             }
             .to_owned(),
             body: several(view, &parts, gates),
+        });
+    }
+    if parts.looks == Looks::Sums {
+        return Some(Section {
+            id: "parts",
+            short: "Parts".to_owned(),
+            heading: "The parts that add up".to_owned(),
+            body: sums(view, &parts),
         });
     }
     let (_, many) = view.states_called();
@@ -54,7 +62,7 @@ fn several(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates) -> Markup {
         p {
             "A part is a group of " (columns) " that change together; "
             @match parts.looks {
-                Looks::States => {
+                Looks::States | Looks::Sums => {
                     "a state is one way the part can look. Every "
                     (if view.canvas.is_some() { "picture" } else { "row" })
                     " shows one state of each part."
@@ -91,12 +99,36 @@ fn several(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates) -> Markup {
     }
 }
 
+/// A model whose rows are sums over parts.
+fn sums(view: &View<'_>, parts: &PartsView<'_>) -> Markup {
+    let row = if view.canvas.is_some() { "picture" } else { "row" };
+    html! {
+        p {
+            "Every " (row) " is a sum: each part adds one of its states, the most common first. "
+            "Shown is what a state makes of the mean " (row) " in place of its part’s usual ones."
+        }
+        @if view.canvas.is_none() { (part_columns::legend(view)) }
+        @for k in 0..parts.parts.min(PARTS) {
+            article.part.only style={ "--c:" (palette::css(k)) } {
+                h3 { (chip(k)) (text::part_name(k)) }
+                @match &view.canvas {
+                    Some(canvas) => (part_pictures::states(view, canvas, parts, k)),
+                    None => (part_columns::states(view, parts, k)),
+                }
+            }
+        }
+        @if parts.parts > PARTS {
+            p.quiet { (text::count(parts.parts - PARTS)) " more parts are not shown." }
+        }
+    }
+}
+
 /// A model whose states are states of whole rows.
 fn single(view: &View<'_>, parts: &PartsView<'_>, many: &str) -> Markup {
     html! {
         p {
             @match parts.looks {
-                Looks::States => {
+                Looks::States | Looks::Sums => {
                     "Each of the " (many) " is one typical "
                     (if view.canvas.is_some() { "picture" } else { "row" })
                     ", the most common first."
@@ -226,7 +258,7 @@ pub(crate) fn in_order(
         (grid(open))
         @if !folded.is_empty() {
             (more(&match parts.looks {
-                Looks::States => format!("{} more, less common", text::count(folded.len())),
+                Looks::States | Looks::Sums => format!("{} more, less common", text::count(folded.len())),
                 Looks::Factors => format!("{} more", text::count(folded.len())),
             }, &grid(folded)))
         }
@@ -234,8 +266,8 @@ pub(crate) fn in_order(
             p.quiet {
                 (text::count(left_out))
                 @match parts.looks {
-                    Looks::States if left_out == 1 => " rarer state is not shown.",
-                    Looks::States => " rarer states are not shown.",
+                    Looks::States | Looks::Sums if left_out == 1 => " rarer state is not shown.",
+                    Looks::States | Looks::Sums => " rarer states are not shown.",
                     Looks::Factors => " more are not shown.",
                 }
             }
@@ -246,7 +278,7 @@ pub(crate) fn in_order(
 /// What a look is called.
 pub(crate) fn look_name(parts: &PartsView<'_>, look: usize) -> String {
     match (parts.looks, look) {
-        (Looks::States, _) => format!("State {}", text::ordinal(look)),
+        (Looks::States | Looks::Sums, _) => format!("State {}", text::ordinal(look)),
         (Looks::Factors, 0) => "offset".to_owned(),
         (Looks::Factors, _) => {
             let side = if look % 2 == 1 { "up" } else { "down" };
@@ -264,7 +296,7 @@ pub(crate) fn caption(
     word: &str,
 ) -> Markup {
     match parts.looks {
-        Looks::States => prior_bar(part, look, prior, word),
+        Looks::States | Looks::Sums => prior_bar(part, look, prior, word),
         Looks::Factors => html! { span.prior { span.state-name { (look_name(parts, look)) } } },
     }
 }

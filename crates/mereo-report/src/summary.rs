@@ -24,7 +24,8 @@ fn what(view: &View<'_>) -> String {
             "{}, each with {}",
             text::counted(parts.parts, "part", "parts"),
             match parts.looks {
-                Looks::States => text::counted(parts.states, "appearance", "appearances"),
+                Looks::States | Looks::Sums =>
+                    text::counted(parts.states, "appearance", "appearances"),
                 Looks::Factors => text::counted(parts.states / 2, "factor", "factors"),
             },
         ),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use mereo_core::{ComponentsView, Dense, PartsView};
+use mereo_core::{ComponentsView, Dense, Looks, PartsView};
 
 use crate::gates::Gates;
 use crate::pictures::{Canvas, Scale};
@@ -54,7 +54,7 @@ impl<'a> View<'a> {
         Self {
             subject,
             columns,
-            gates: parts.filter(|p| p.parts > 1).map(|p| Gates::of(&p)),
+            gates: parts.filter(|p| p.parts > 1 && p.looks != Looks::Sums).map(|p| Gates::of(&p)),
             canvas,
             scale,
             mean: mean

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use mereo::AnyModel;
 use mereo::core::{AnyTable, Cells, Context, Table, reconstruct, score};
 use mereo::data::{ReadOptions, read};
+use mereo::quantize::codec::Coded;
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
@@ -28,6 +29,8 @@ fn files_of_format_1_load_and_score_as_they_did() {
         "mcvq-factorised",
         "mcfa",
         "vq",
+        "gvq",
+        "cvq",
         "gmm",
         "gmm-full",
         "gmm-lowrank",
@@ -75,4 +78,16 @@ fn files_of_models_without_densities_rebuild_as_they_did() {
             assert!((now - then).abs() < 1e-9 * (1.0 + then.abs()), "{name}, {at}: {now} {then}");
         }
     }
+}
+
+#[test]
+fn a_compressed_picture_of_version_1_looks_as_it_did() {
+    let path = golden("picture-1.gvq");
+    let bytes = std::fs::read(&path).unwrap();
+    let coded = Coded::from_bytes(&bytes, &path).unwrap();
+    let picture = coded.picture().unwrap();
+    assert_eq!((picture.width, picture.height, picture.channels), (21, 18, 3));
+    let then = std::fs::read(golden("picture.ppm")).unwrap();
+    assert!(then.ends_with(&picture.pixels));
+    assert_eq!(coded.to_bytes(), bytes);
 }

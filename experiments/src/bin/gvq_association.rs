@@ -1,11 +1,13 @@
 //! GVQ, Figures 4a, 4b and 5: how near to a row each association solver comes, as a function of
 //! connectivity, dimension and similarity; then how long the exact one takes.
 //!
-//! `cargo xtask experiments gvq_association`; the number of problems at each point may follow.
+//! `cargo xtask experiments gvq_association`; the number of problems at each point may follow. Figures
+//! are written to `target/figures`.
 
 use std::time::Instant;
 
-use mereo_core::{Context, Random};
+use mereo_core::{Context, Random, Result};
+use mereo_experiments::plot::{Curve, draw_curves};
 use mereo_experiments::seeds;
 use mereo_quantize::Association;
 use mereo_quantize::associate::{Couplings, Directed, Problem, ones};
@@ -66,8 +68,13 @@ impl Made {
     }
 }
 
-/// One point of a figure: mean error of each solver, and how often it was optimal.
-fn point(label: &str, solvers: &[Association], trials: u64, make: impl Fn(&mut Random) -> Made) {
+/// One point of a figure: mean error of each solver, returned, and how often it was optimal.
+fn point(
+    label: &str,
+    solvers: &[Association],
+    trials: u64,
+    make: impl Fn(&mut Random) -> Made,
+) -> Vec<f64> {
     let mut sums = vec![(0.0, 0usize, 0usize, 0usize); solvers.len()];
     let mut ready: Vec<_> = solvers.iter().map(|s| s.solver()).collect();
     let mut exact = Association::Exact.solver();
@@ -91,6 +98,28 @@ fn point(label: &str, solvers: &[Association], trials: u64, make: impl Fn(&mut R
         }
     }
     println!();
+    sums.iter().map(|sum| sum.0).collect()
+}
+
+/// One figure: a point for each value of x, made by `make(x, random)`.
+fn draw_figure(
+    name: &str,
+    (title, below): (&str, &str),
+    solvers: &[Association],
+    trials: u64,
+    values: &[f64],
+    make: impl Fn(f64, &mut Random) -> Made,
+) -> Result<()> {
+    head(&format!("{title}, by {below}"), solvers);
+    let mut curves: Vec<Curve> =
+        solvers.iter().map(|s| (s.name().to_owned(), Vec::new())).collect();
+    for &x in values {
+        let errors = point(&format!("{x:.2}"), solvers, trials, |random| make(x, random));
+        for (curve, error) in curves.iter_mut().zip(errors) {
+            curve.1.push((x, error));
+        }
+    }
+    draw_curves(name, title, (below, "mean absolute error"), &curves)
 }
 
 fn head(title: &str, solvers: &[Association]) {
@@ -101,49 +130,53 @@ fn head(title: &str, solvers: &[Association]) {
     println!("{:<12}{}", "", names.concat());
 }
 
-fn main() {
+fn main() -> Result<()> {
     use Association::{Auto, Bp, Br, Dbp, Dbr, Exact, Gibbs, Local, Mf};
     let trials = seeds(300);
     // The paper's noise is N(0, 1/10): its variance is a tenth.
     let noise = 0.1f64.sqrt();
-    let solvers = [Exact, Auto, Local, Mf, Gibbs, Br, Bp, Dbr];
-    head("Figure 4a: n = 12, d = 4, f ~ N(2,1), by connectivity k/n", &solvers);
-    for k in [2, 4, 6, 8, 10, 12] {
-        let label = format!("k/n {:.2}", f64::from(k) / 12.0);
-        point(&label, &solvers, trials, |r| Made::new(12, 4, k as usize, 2.0, noise, r));
-    }
+    let solvers = [Exact, Local, Mf, Gibbs, Br, Bp, Dbr, Dbp];
+    let parents = [2.0, 4.0, 6.0, 8.0, 10.0, 12.0].map(|k| k / 12.0);
+    let title = ("Figure 4a: n = 12, d = 4, f ~ N(2,1)", "connectivity k/n");
+    draw_figure("gvq-4a", title, &solvers, trials, &parents, |x, random| {
+        Made::new(12, 4, (12.0 * x).round() as usize, 2.0, noise, random)
+    })?;
     println!("reference: exact .226 .230 .223 .210 at .33 .50 .67 1; DBR .227 .282 .564 1.433;");
     println!("           MF .294 .401 .488 .626; BR .283 .419 .589 .689");
 
     let solvers = [Exact, Auto, Local, Mf, Gibbs, Br, Bp];
-    head("Figure 4b: n = 15, f ~ N(0,1), fully connected, by dimension d/n", &solvers);
-    for d in [3, 6, 9, 12, 15, 22] {
-        let label = format!("d/n {:.2}", f64::from(d) / 15.0);
-        point(&label, &solvers, trials, |r| Made::new(15, d as usize, 15, 0.0, noise, r));
-    }
+    let dimensions = [3.0, 6.0, 9.0, 12.0, 15.0, 22.0].map(|d| d / 15.0);
+    let title = ("Figure 4b: n = 15, f ~ N(0,1), fully connected", "dimension d/n");
+    draw_figure("gvq-4b", title, &solvers, trials, &dimensions, |x, random| {
+        Made::new(15, (15.0 * x).round() as usize, 15, 0.0, noise, random)
+    })?;
 
     let solvers = [Exact, Auto, Local, Mf, Gibbs, Br, Bp, Dbp];
-    head("Figure 5: n = 10, d = 4, f ~ N(γ,1), by similarity γ", &solvers);
-    for gamma in [0.0, 2.0, 4.0, 6.0, 8.0] {
-        let label = format!("γ {gamma:.0}");
-        point(&label, &solvers, trials.min(60), |r| Made::new(10, 4, 10, gamma, noise, r));
-    }
+    let title = ("Figure 5: n = 10, d = 4, f ~ N(γ,1)", "similarity γ");
+    draw_figure("gvq-5", title, &solvers, trials, &[0.0, 2.0, 4.0, 6.0, 8.0], |x, random| {
+        Made::new(10, 4, 10, x, noise, random)
+    })?;
 
-    println!("\nTime of a problem (auto, one thread) and share proven optimal");
+    println!("\nTime of a problem (one thread) and share proven optimal");
     for (n, d, mean) in [(12, 12, 0.0), (20, 10, 0.0), (40, 40, 0.0), (40, 20, 0.0), (40, 40, 5.0)]
     {
         let made: Vec<Made> = (0..50)
             .map(|t| Made::new(n, d, n, mean, 0.1, &mut Context::new(t).random("time", [0, 0])))
             .collect();
-        let mut solver = Auto.solver();
-        let began = Instant::now();
-        let proven = made.iter().filter(|m| solver.solve(&m.problem()).settled).count();
-        let micros = began.elapsed().as_secs_f64() * 1e6 / 50.0;
-        println!("n {n}, d {d}, f ~ N({mean},1): {micros:>9.1} µs, {proven} of 50 proven");
+        print!("n {n}, d {d}, f ~ N({mean},1):");
+        for kind in [Auto, Exact] {
+            let mut solver = kind.solver();
+            let began = Instant::now();
+            let proven = made.iter().filter(|m| solver.solve(&m.problem()).settled).count();
+            let micros = began.elapsed().as_secs_f64() * 1e6 / 50.0;
+            print!("  {} {micros:.1} µs, {proven} of 50", kind.name());
+        }
+        println!();
     }
 
     println!("\nSimilar features, n = 40, d = 40, f ~ N(5,1): share of optimal answers");
     let solvers = [Local, Mf, Gibbs, Br];
     head("", &solvers);
     point("γ 5", &solvers, trials.min(30), |r| Made::new(40, 40, 40, 5.0, noise, r));
+    Ok(())
 }

@@ -1,5 +1,5 @@
 //! Quantisers at equal bits: SIFT vectors and 8 x 8 photograph patches. FAISS's VQ, PQ, OPQ, RQ and
-//! LSQ on the same rows are in `benches/quantisers.py`.
+//! LSQ on the same rows are in `benches/quantisers.py`, which finds the patches in `target/patches`.
 //!
 //! `cargo xtask experiments gvq_equal_bits`.
 
@@ -8,24 +8,21 @@ use std::time::Instant;
 use mereo_core::{
     AnyTable, Cells, Context, Dense, Plan, Reconstruct, Result, Silent, Table, encode, reconstruct,
 };
-use mereo_data::{ReadOptions, read};
+use mereo_data::{ReadOptions, read, write};
 use mereo_experiments::shared;
 use mereo_parts::{McvqParams, mcvq};
 use mereo_quantize::{CvqParams, GvqParams, VqParams, cvq, gvq, vq};
 
 fn main() -> Result<()> {
     let context = Context::new(0).with_threads(0)?;
-    let mut any = false;
     if let (Some(learn), Some(test)) = (shared("sift-bsds/learn.npy"), shared("sift-bsds/base.npy"))
     {
-        any = true;
         let options = ReadOptions::default();
         let (learn, test) = (narrow(&read(&learn, &options)?)?, narrow(&read(&test, &options)?)?);
         println!("SIFT: {} to learn from, {} to say", learn.rows(), test.rows());
         compare(&learn, &test, &context)?;
     }
     if let Some(tar) = shared("bsds300/train.tar") {
-        any = true;
         let options = ReadOptions { resize: Some((320, 480)), ..ReadOptions::default() };
         let photographs = narrow(&read(&tar, &options)?)?;
         let patches = patches(&photographs)?;
@@ -34,10 +31,12 @@ fn main() -> Result<()> {
         let rows = |from: usize, to: usize| (from..to).collect::<Vec<_>>();
         let (learn, test) =
             (patches.select_rows(&rows(0, half)), patches.select_rows(&rows(half, patches.rows())));
+        for (name, table) in [("learn", &learn), ("base", &test)] {
+            let folder = std::path::Path::new("target/patches");
+            std::fs::create_dir_all(folder).map_err(|e| mereo_core::Error::io(folder, e))?;
+            write::write_table(&folder.join(format!("{name}.npy")), &table.clone().into())?;
+        }
         compare(&learn, &test, &context)?;
-    }
-    if !any {
-        println!("the data folder ../shared/data is absent");
     }
     Ok(())
 }

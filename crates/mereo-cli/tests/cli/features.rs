@@ -65,6 +65,9 @@ fn sets_penalties_and_binary_data_are_learned() {
     assert!(world.refused("fit gvq d.csv --features 99 -o x.safetensors").contains("`features`"));
     let refused = world.refused("fit gvq d.csv --features 20 --association dbr -o x.safetensors");
     assert!(refused.contains("dbr"));
+    let refused =
+        world.refused("fit gvq toy:faces --features 20 --association dbp -o x.safetensors");
+    assert!(refused.contains("20 features of 1024 columns") && refused.contains("use auto"));
     assert_eq!(world.run("fit gvq d.csv --features 2 --association magic -o x").code, Some(2));
 }
 
@@ -138,8 +141,30 @@ fn files_that_are_no_compressed_pictures_are_refused() {
     world.write("wrong.gvq", wrong);
     assert!(world.refused("decompress wrong.gvq -o p.png").contains("checksum"));
     assert!(world.refused("decompress grey.pgm -o p.png").contains("another kind of file"));
+    world.write("empty.gvq", b"");
+    assert!(world.refused("decompress empty.gvq -o p.png").contains("empty.gvq"));
+    world.write("empty.png", b"");
+    assert!(world.refused("compress empty.png -o x.gvq").contains("empty.png"));
     assert!(world.refused("decompress p.gvq -o p.csv").contains("a picture"));
     assert!(world.refused("compress grey.pgm -o x.gvq --bits 40").contains("`bits`"));
     assert!(world.refused("compress grey.pgm -o x.gvq --block 999").contains("`block`"));
     assert!(world.refused("compress none.png -o x.gvq").contains("none.png"));
+}
+
+#[test]
+fn pictures_of_any_size_come_back() {
+    let world = World::new();
+    // Smaller than a block, not a multiple of one, and one pixel wide.
+    for (width, height) in [(1, 1), (5, 7), (37, 50), (1, 60), (60, 1)] {
+        let mut bytes = format!("P5\n{width} {height}\n255\n").into_bytes();
+        bytes.extend((0..width * height).map(|i| (i * 37 % 256) as u8));
+        world.write("p.pgm", bytes);
+        let told = world.json("compress p.pgm -o p.gvq --features 3 --restarts 1 --json");
+        assert_eq!((&told["width"], &told["height"]), (&width.into(), &height.into()));
+        assert!(told["psnr"].as_f64().is_none_or(|p| p > 10.0), "{told}");
+        world.ok("decompress p.gvq -o p.png");
+        let png = world.bytes("p.png");
+        let side = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+        assert_eq!((side(16), side(20)), (width, height));
+    }
 }

@@ -22,6 +22,9 @@ use crate::{Batch, Context, Error, Real, Result, Source};
 use checkpoint::Progress;
 use gather::Lanes;
 
+/// Bounds of restarts that differ by no more than this share are equal but for rounding.
+const EQUAL: f64 = 1e-9;
+
 /// Where the loop is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pass {
@@ -115,7 +118,7 @@ pub trait Learner<T: Real>: Sync {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// How many starts to try; the best bound wins.
+    /// How many starts to try; the best bound wins, the first of equals.
     pub restarts: usize,
     /// Most passes of each.
     pub passes: usize,
@@ -266,8 +269,9 @@ pub fn learn<T: Real, L: Learner<T>>(
                 .best
                 .as_ref()
                 .and_then(|(best, _)| progress.ended[*best].bounds.last().copied());
-            // A bound that is not a number never wins over one that is.
-            if best_bound.is_none_or(|best| bound > best || best.is_nan()) {
+            // A bound that is not a number never wins over one that is, and of restarts that came to
+            // the same end the first does: rounding must not choose among them.
+            if best_bound.is_none_or(|best| bound > best + EQUAL * best.abs() || best.is_nan()) {
                 progress.best = Some((restart, state));
             }
             progress.ended.push(told);

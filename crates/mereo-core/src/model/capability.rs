@@ -75,6 +75,9 @@ pub trait Sample: Sync {
 pub enum Looks {
     /// Its states, of which every row shows one.
     States,
+    /// Its states where rows are sums over parts, every part having a say in every column: how the
+    /// mean row looks with this state in place of the part's usual ones.
+    Sums,
     /// Those of a factor analyser: its offset, then for each factor how it looks two of the factor's
     /// deviations up, and as many down. A row can look like anything between and beyond.
     Factors,

@@ -27,8 +27,9 @@ pub struct Bp {
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     n: usize,
-    /// What j says to i, at `[i, j]`.
+    /// What j says to i, at `[i, j]`, and what all the others say to i.
     message: Vec<f64>,
+    heard: Vec<f64>,
 }
 
 impl Messages {
@@ -36,6 +37,7 @@ impl Messages {
     pub(super) fn start(&mut self, problem: &Problem<'_>, send: impl Fn(f64, f64) -> f64) {
         self.n = problem.bias.len();
         self.message.clear();
+        self.heard.clear();
         for i in 0..self.n {
             let row = problem.couplings.row(i);
             self.message.extend(
@@ -45,12 +47,8 @@ impl Messages {
                     },
                 ),
             );
+            self.heard.push(self.message[i * self.n..].iter().sum());
         }
-    }
-
-    /// What all the others say to i.
-    fn heard(&self, i: usize) -> f64 {
-        self.message[i * self.n..(i + 1) * self.n].iter().sum()
     }
 
     /// Renews all messages into i: `send(a, w)` is the message of a feature whose own log ratio
@@ -67,14 +65,15 @@ impl Messages {
         let mut change = 0.0f64;
         for j in 0..self.n {
             if row[j] != 0.0 {
-                let a = -scale * problem.bias[j] + self.heard(j) - self.message[j * self.n + i];
+                let a = -scale * problem.bias[j] + self.heard[j] - self.message[j * self.n + i];
                 let message = send(a, row[j]);
                 let old = &mut self.message[i * self.n + j];
                 change = change.max((message - *old).abs());
                 *old = message;
             }
         }
-        (-scale * problem.bias[i] + self.heard(i), change)
+        self.heard[i] = self.message[i * self.n..(i + 1) * self.n].iter().sum();
+        (-scale * problem.bias[i] + self.heard[i], change)
     }
 }
 

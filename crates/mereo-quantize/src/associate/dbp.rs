@@ -9,21 +9,29 @@
 //!
 //! The trapezoidal rule is exact to rounding if its step is below `2π/(W + 12)`, W the fastest wave
 //! `√2 max|u|/σ`: aliases are then below e^-36. So the number of points grows as 1/σ, and the noise
-//! is halved each sweep only as long as the points suffice; sums that cancel below rounding are
-//! what limits the method, as the paper says.
+//! is halved only as long as [`POINTS`] suffice. Less noise would find nothing: what a sum of waves
+//! says of states farther than 8σ from the row is below rounding, which is what limits the method,
+//! as the paper says. Waves at points a step apart differ by a turn, one product of complex
+//! numbers, and points are gone through several at a time.
+
+use mereo_core::math::{exp_in_place, widest};
 
 use super::bp::Bp;
 use super::dbr::Links;
 use super::{Answer, Problem, Solver, sigmoid};
 
 /// Most points of the quadrature; `e^(-y²)` is nothing beyond the far end.
-const POINTS: usize = 1500;
+const POINTS: usize = 256;
 const FAR: f64 = 6.1;
 /// Smallest value of a sum of waves that is more than rounding, relative to the largest it can be.
 const LEAST: f64 = 1e-14;
 /// Sweeps at each noise, and how often the noise is halved at most.
 const SWEEPS: usize = 3;
 const HALVINGS: usize = 30;
+/// Most links of a row, features times columns: each costs some microseconds.
+pub(super) const MOST_LINKS: usize = 1 << 13;
+/// Points that are gone through together.
+const LANES: usize = 8;
 
 /// Belief propagation in the directed graph.
 #[derive(Debug, Default)]
@@ -33,17 +41,49 @@ pub struct Dbp {
     waves: Waves,
 }
 
-/// Products of waves up to each parent and from each parent.
+/// Complex numbers at several points.
+#[derive(Debug, Clone, Copy)]
+struct Wave {
+    re: [f64; LANES],
+    im: [f64; LANES],
+}
+
+const ONE: Wave = Wave { re: [1.0; LANES], im: [0.0; LANES] };
+
+impl Wave {
+    #[inline(always)]
+    fn times(&self, other: &Self) -> Self {
+        let mut out = ONE;
+        for l in 0..LANES {
+            out.re[l] = self.re[l] * other.re[l] - self.im[l] * other.im[l];
+            out.im[l] = self.re[l] * other.im[l] + self.im[l] * other.re[l];
+        }
+        out
+    }
+
+    /// `e^(i angle p)` at the first points p, and the turn from these to as many further on.
+    #[inline(always)]
+    fn start(angle: f64) -> (Self, Self) {
+        let (sin, cos) = angle.sin_cos();
+        let (mut first, mut here) = (ONE, [1.0, 0.0]);
+        for l in 0..LANES {
+            (first.re[l], first.im[l]) = (here[0], here[1]);
+            here = [here[0] * cos - here[1] * sin, here[0] * sin + here[1] * cos];
+        }
+        (first, Self { re: [here[0]; LANES], im: [here[1]; LANES] })
+    }
+}
+
+/// Waves of a column's parents and of its value, and products of them.
 #[derive(Debug, Default)]
 struct Waves {
     on: Vec<f64>,
-    factor: Vec<[f64; 2]>,
-    after: Vec<[f64; 2]>,
-    sums: Vec<[f64; 2]>,
-}
-
-fn times(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
-    [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]
+    weight: Vec<f64>,
+    /// `e^(-i√2 y f/σ)` of each parent and `e^(i√2 y x/σ)` at the points at hand, and their turns.
+    wave: Vec<(Wave, Wave)>,
+    factor: Vec<Wave>,
+    after: Vec<Wave>,
+    sums: Vec<[[f64; LANES]; 2]>,
 }
 
 /// The largest distance of a column from a sum of its features.
@@ -61,42 +101,55 @@ fn points(reach: f64, sigma: f64) -> usize {
 
 impl Waves {
     /// What a column tells its parents.
+    #[inline(always)]
     fn answer(&mut self, x: f64, feature: &[f64], told: &[f64], sigma: f64, out: &mut [f64]) {
         let parents = feature.len();
-        let points = points(reach(x, feature), sigma).min(POINTS);
+        let points = points(reach(x, feature), sigma).min(POINTS).next_multiple_of(LANES);
         let step = FAR / points as f64;
+        self.weight.clear();
+        self.weight.extend((0..points).map(|p| -(p as f64 * step).powi(2)));
+        exp_in_place(&mut self.weight);
+        // Both sides of 0 are each other's mirror image; 0 itself counts half.
+        self.weight[0] = 0.5;
         self.on.clear();
         self.on.extend(told.iter().map(|&t| sigmoid(t)));
+        let turn = std::f64::consts::SQRT_2 * step / sigma;
+        self.wave.clear();
+        self.wave.extend(feature.iter().map(|f| Wave::start(-turn * f)));
+        let (mut value, value_turn) = Wave::start(turn * x);
         self.sums.clear();
-        self.sums.resize(parents, [0.0; 2]);
-        self.after.resize(parents + 1, [1.0, 0.0]);
-        self.factor.resize(parents, [0.0; 2]);
-        for point in 0..=points {
-            let y = point as f64 * step;
-            // Both sides of 0 are each other's mirror image; 0 itself counts half.
-            let weight = if point == 0 { 0.5 } else { (-y * y).exp() };
-            let speed = std::f64::consts::SQRT_2 * y / sigma;
-            for k in 0..parents {
-                let (sin, cos) = (speed * feature[k]).sin_cos();
-                self.factor[k] = [1.0 - self.on[k] + self.on[k] * cos, -self.on[k] * sin];
-            }
-            self.after[parents] = [1.0, 0.0];
+        self.sums.resize(parents, [[0.0; LANES]; 2]);
+        self.after.resize(parents + 1, ONE);
+        self.factor.resize(parents, ONE);
+        for weight in self.weight.as_chunks::<LANES>().0 {
+            self.after[parents] = ONE;
             for k in (0..parents).rev() {
-                self.after[k] = times(self.factor[k], self.after[k + 1]);
+                let (wave, on) = (&self.wave[k].0, self.on[k]);
+                let factor = &mut self.factor[k];
+                for l in 0..LANES {
+                    factor.re[l] = 1.0 - on + on * wave.re[l];
+                    factor.im[l] = on * wave.im[l];
+                }
+                self.after[k] = factor.times(&self.after[k + 1]);
             }
-            let (sin, cos) = (speed * x).sin_cos();
-            let mut before = [cos, sin];
+            let mut before = value;
             for k in 0..parents {
-                let others = times(before, self.after[k + 1]);
-                let (sin, cos) = (speed * feature[k]).sin_cos();
-                self.sums[k][0] += weight * others[0];
-                self.sums[k][1] += weight * times(others, [cos, -sin])[0];
-                before = times(before, self.factor[k]);
+                let others = before.times(&self.after[k + 1]);
+                let (wave, turn) = &mut self.wave[k];
+                let with = others.times(wave);
+                for l in 0..LANES {
+                    self.sums[k][0][l] += weight[l] * others.re[l];
+                    self.sums[k][1][l] += weight[l] * with.re[l];
+                }
+                before = before.times(&self.factor[k]);
+                *wave = wave.times(turn);
             }
+            value = value.times(&value_turn);
         }
         let least = LEAST / step;
         for (out, sums) in out.iter_mut().zip(&self.sums) {
-            *out = sums[1].max(least).ln() - sums[0].max(least).ln();
+            let [off, on] = sums.map(|lanes| lanes.iter().sum::<f64>().max(least).ln());
+            *out = on - off;
         }
     }
 }
@@ -105,7 +158,10 @@ impl Dbp {
     fn sweep(&mut self, penalty: f64, sigma: f64) -> f64 {
         let waves = &mut self.waves;
         self.links.sweep(-0.5 * penalty / (sigma * sigma), |x, feature, told, out| {
-            waves.answer(x, feature, told, sigma, out);
+            widest(
+                #[inline(always)]
+                || waves.answer(x, feature, told, sigma, out),
+            );
         })
     }
 

@@ -13,8 +13,9 @@
 use super::br::Br;
 use super::{Answer, Directed, Problem, Solver};
 
-/// Most parents of a column.
+/// Most parents of a column, and most combinations of parents in all columns of a row.
 pub(super) const MOST_PARENTS: usize = 16;
+pub(super) const MOST_COMBINATIONS: usize = 1 << 17;
 /// Sweeps after which messages that have not settled never will, and what settled means.
 const SWEEPS: usize = 60;
 const SETTLED: f64 = 1e-10;

@@ -292,19 +292,34 @@ impl Association {
         }
     }
 
-    /// Whether it can be used with this many features.
-    pub fn check(self, features: usize) -> Result<()> {
-        if self == Self::Dbr && features > dbr::MOST_PARENTS {
-            return Err(Error::option(
-                "association",
+    /// Whether it can be used with this many features of this many columns: what works column by
+    /// column is slow, and beyond some size hopeless.
+    ///
+    /// ```
+    /// use mereo_quantize::associate::Association;
+    /// assert!(Association::Auto.check(40, 1000).is_ok());
+    /// assert!(Association::Dbp.check(40, 1000).unwrap_err().to_string().contains("use auto"));
+    /// ```
+    pub fn check(self, features: usize, columns: usize) -> Result<()> {
+        let problem = match self {
+            Self::Dbr
+                if features > dbr::MOST_PARENTS
+                    || columns.saturating_mul(1 << features) > dbr::MOST_COMBINATIONS =>
+            {
                 format!(
-                    "dbr goes through the combinations of all features that a column has: at most \
-                     {} features, not {features}; use auto",
-                    dbr::MOST_PARENTS
-                ),
-            ));
-        }
-        Ok(())
+                    "dbr goes through all combinations of features in each column, and those of \
+                     {features} features in {columns} columns are more than {}; use auto",
+                    dbr::MOST_COMBINATIONS
+                )
+            }
+            Self::Dbp if columns.saturating_mul(features) > dbp::MOST_LINKS => format!(
+                "dbp integrates numerically for each feature in each column, and {features} \
+                 features of {columns} columns are more than {} of them; use auto, or bp",
+                dbp::MOST_LINKS
+            ),
+            _ => return Ok(()),
+        };
+        Err(Error::option("association", problem))
     }
 }
 

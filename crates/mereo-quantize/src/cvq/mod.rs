@@ -29,6 +29,7 @@ mod fit;
 mod learner;
 mod model;
 mod params;
+mod sums;
 #[cfg(test)]
 mod tests;
 

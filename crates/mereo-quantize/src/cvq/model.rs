@@ -10,7 +10,7 @@ use mereo_core::{
 use rand_distr::{Distribution, StandardNormal};
 
 use super::Inference;
-use super::learner::{Explainer, Seen, Sums, products};
+use super::sums::{Explainer, Seen, Sums, products};
 
 /// The largest magnitude of a vector: squares of sums of these stay finite.
 const LARGEST: f64 = 1e130;
@@ -46,6 +46,8 @@ pub struct Cvq {
     inference: Inference,
     /// Every column belongs to all parts alike: `[D, K]`.
     gate: Vec<f64>,
+    /// See [`Looks::Sums`], `[K, J, D]`.
+    looks: Vec<f64>,
 }
 
 impl Cvq {
@@ -62,7 +64,8 @@ impl Cvq {
         let states = state_prior.len() / parts.max(1);
         let columns = mean.len() / state_prior.len().max(1);
         let gate = vec![1.0 / parts as f64; columns * parts];
-        Self { parts, states, columns, mean, state_prior, variance, inference, gate }
+        let looks = looks(&mean, &state_prior, states, columns);
+        Self { parts, states, columns, mean, state_prior, variance, inference, gate, looks }
     }
 
     /// Number of columns, D.
@@ -293,10 +296,28 @@ impl Parts for Cvq {
             columns: self.columns,
             parts: self.parts,
             states: self.states,
-            looks: Looks::States,
+            looks: Looks::Sums,
             gate: &self.gate,
             state_prior: &self.state_prior,
-            mean: &self.mean,
+            mean: &self.looks,
         }
     }
+}
+
+/// How the mean row looks with each state in place of its part's usual ones.
+fn looks(mean: &[f64], prior: &[f64], states: usize, columns: usize) -> Vec<f64> {
+    let mut usual = vec![0.0; prior.len() / states.max(1) * columns];
+    for (slot, (vector, prior)) in mean.chunks_exact(columns.max(1)).zip(prior).enumerate() {
+        let usual = &mut usual[slot / states * columns..];
+        usual.iter_mut().zip(vector).for_each(|(u, v)| *u += prior * v);
+    }
+    let mut row = vec![0.0; columns];
+    for usual in usual.chunks_exact(columns.max(1)) {
+        row.iter_mut().zip(usual).for_each(|(r, u)| *r += u);
+    }
+    let look = |(at, v): (usize, &f64)| {
+        let (part, column) = (at / (states * columns), at % columns);
+        row[column] + v - usual[part * columns + column]
+    };
+    mean.iter().enumerate().map(look).collect()
 }

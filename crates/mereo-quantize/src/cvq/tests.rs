@@ -6,7 +6,7 @@ use mereo_core::{
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::learner::{Explainer, Seen, Sums, products};
+use super::sums::{Explainer, Seen, Sums, products};
 use super::*;
 
 fn normal(random: &mut Random) -> f64 {

@@ -8,8 +8,9 @@ use mereo_core::{
 
 use super::GvqParams;
 use super::binary::BinaryLearner;
+use super::eye::Asked;
 use super::learner::{GvqLearner, Units};
-use super::model::{Asked, Gvq};
+use super::model::Gvq;
 
 /// Learns features. Distances are taken in the data's own units, so that a column of larger
 /// numbers has a larger say; standardise the columns first if they should not.

@@ -294,8 +294,13 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
     }
 
     fn workspace(&self) -> Work<T> {
+        let explainer = if self.scouting {
+            Explainer::quick()
+        } else {
+            Explainer::new(self.params.association)
+        };
         Work {
-            explainer: Explainer::new(self.params.association),
+            explainer,
             cells: Vec::new(),
             complete: Vec::new(),
             products: Vec::new(),

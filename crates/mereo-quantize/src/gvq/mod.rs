@@ -33,6 +33,7 @@
 //! Binary data has its own module documentation, [`binary`].
 
 pub mod binary;
+mod eye;
 mod fit;
 mod learner;
 mod model;

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use mereo_core::math::HALF_LOG_TWO_PI;
 use mereo_core::{
-    Batch, Context, Encode, Error, Manifest, ModelFile, Random, Real, Reconstruct, Result, Sample,
-    Score, ScoreKind, Source, Statistics, Tensor, draw, gather,
+    Batch, Encode, Error, Manifest, ModelFile, Random, Real, Reconstruct, Result, Sample, Score,
+    ScoreKind, Tensor, draw,
 };
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::sets::{Explainer, Found, Sets};
+use super::eye::{Asked, Eye};
+use super::sets::{Explainer, Sets};
 use super::{GvqParams, binary};
 use crate::associate::{Association, MOST_FEATURES, ones};
 
@@ -37,7 +38,7 @@ const LARGEST: f64 = 1e130;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Gvq {
-    sets: Sets,
+    pub(super) sets: Sets,
     beta: Option<f64>,
     association: Association,
     /// Shares of rows of each set, `[M]`, and of those that use each feature, `[M, n]`.
@@ -119,7 +120,7 @@ impl Gvq {
     /// # Ok::<(), mereo_core::Error>(())
     /// ```
     pub fn with_association(mut self, association: Association) -> Result<Self> {
-        association.check(self.sets.features)?;
+        association.check(self.sets.features, self.sets.columns)?;
         if self.beta.is_some() && !matches!(association, Association::Auto | Association::Exact) {
             let problem =
                 format!("{} cannot explain binary data; use auto or exact", association.name());
@@ -205,8 +206,8 @@ impl Gvq {
         }
     }
 
-    /// The same with only so many features of each set, those that change rows most; the others do
-    /// nothing.
+    /// The same with only so many features of each set, those that change rows most; of the others
+    /// the origin takes what they add on average.
     ///
     /// ```
     /// # use mereo_core::{Manifest, ModelFile, Tensor};
@@ -214,13 +215,14 @@ impl Gvq {
     /// # file.insert("feature", Tensor::new(vec![1, 2, 1], vec![1.0, 2.0]));
     /// # file.insert("origin", Tensor::new(vec![1, 1], vec![5.0]));
     /// let model = mereo_quantize::Gvq::from_file(file, "by hand".as_ref())?;
-    /// assert_eq!(model.strongest(1).feature(), [0.0, 2.0]);
+    /// let weaker = model.strongest(1);
+    /// assert_eq!((weaker.feature(), weaker.origin()), (&[0.0, 2.0][..], &[5.5][..]));
     /// # Ok::<(), mereo_core::Error>(())
     /// ```
     #[must_use]
     pub fn strongest(&self, features: usize) -> Self {
         let Sets { sets, features: n, columns: d, .. } = self.sets;
-        let mut feature = self.sets.feature.clone();
+        let (mut feature, mut origin) = (self.sets.feature.clone(), self.sets.origin.clone());
         for set in 0..sets {
             let change = |i: usize| {
                 let at = set * n + i;
@@ -229,10 +231,15 @@ impl Gvq {
             let mut order: Vec<usize> = (0..n).collect();
             order.sort_by(|&a, &b| change(b).total_cmp(&change(a)).then(a.cmp(&b)));
             for &i in order.iter().skip(features) {
-                feature[(set * n + i) * d..(set * n + i + 1) * d].fill(0.0);
+                let usage = self.usage[set * n + i];
+                let gone = &mut feature[(set * n + i) * d..(set * n + i + 1) * d];
+                let origin = &mut origin[set * d..(set + 1) * d];
+                if self.beta.is_none() {
+                    origin.iter_mut().zip(&*gone).for_each(|(o, f)| *o += usage * f);
+                }
+                gone.fill(0.0);
             }
         }
-        let origin = self.sets.origin.clone();
         Self { sets: Sets::new(sets, n, feature, origin, self.sets.penalty), ..self.clone() }
     }
 
@@ -346,7 +353,7 @@ impl Gvq {
     }
 
     /// Ready to explain rows.
-    fn eye(&self) -> Eye<'_> {
+    pub(super) fn eye(&self) -> Eye<'_> {
         let codes = self.beta.map_or_else(Vec::new, |beta| {
             let Sets { sets, features, columns, ref feature, ref origin, .. } = self.sets;
             let mut vectors = Vec::with_capacity(sets * (features + 1) * columns);
@@ -384,85 +391,6 @@ impl Gvq {
             let found = eye.explain(batch, row);
             visit(row, found.set, found.state);
         }
-    }
-}
-
-/// A model with memory to explain rows in.
-struct Eye<'a> {
-    model: &'a Gvq,
-    explainer: Explainer,
-    /// All codes of binary data, `[M 2^n, D]`.
-    codes: Vec<f64>,
-}
-
-impl Eye<'_> {
-    fn explain<T: Real>(&mut self, batch: &Batch<'_, T>, row: usize) -> Found {
-        self.explainer.take(batch, row);
-        let sets = &self.model.sets;
-        if self.codes.is_empty() {
-            return self.explainer.explain(sets);
-        }
-        let Explainer { observed, values, .. } = &self.explainer;
-        let mut best = Found { set: 0, state: 0, energy: f64::INFINITY };
-        for (index, code) in self.codes.chunks_exact(sets.columns).enumerate() {
-            let state = (index & ((1 << sets.features) - 1)) as u64;
-            let seen = observed.iter().zip(values);
-            let energy = seen.map(|(&c, x)| (x - code[c]) * (x - code[c])).sum::<f64>()
-                + sets.penalty * f64::from(state.count_ones());
-            if energy < best.energy {
-                best = Found { set: index >> sets.features, state, energy };
-            }
-        }
-        best
-    }
-}
-
-/// What the rows of a source are made of, all together.
-pub(super) struct Asked {
-    /// `[M, 1 + n]`: rows of each set, then those that use each feature.
-    usage: Vec<f64>,
-    squares: f64,
-    observed: f64,
-}
-
-impl Asked {
-    pub(super) fn of<T: Real>(
-        model: &Gvq,
-        source: &dyn Source<T>,
-        context: &Context,
-    ) -> Result<Self> {
-        let n = model.sets.features;
-        let zero =
-            || Self { usage: vec![0.0; model.sets.sets * (n + 1)], squares: 0.0, observed: 0.0 };
-        gather(source, context, zero, |batch, asked: &mut Self| {
-            let mut eye = model.eye();
-            for row in 0..batch.rows {
-                let weight = batch.weight(row);
-                if weight == 0.0 {
-                    continue;
-                }
-                let found = eye.explain(batch, row);
-                let on = f64::from(found.state.count_ones());
-                asked.squares += weight * (found.energy - model.sets.penalty * on).max(0.0);
-                asked.observed += weight * eye.explainer.observed.len() as f64;
-                let usage = &mut asked.usage[found.set * (n + 1)..];
-                usage[0] += weight;
-                ones(found.state).for_each(|i| usage[i + 1] += weight);
-            }
-        })
-    }
-}
-
-impl Statistics for Asked {
-    fn merge(&mut self, other: &Self) {
-        self.usage.iter_mut().zip(&other.usage).for_each(|(a, b)| *a += b);
-        self.squares += other.squares;
-        self.observed += other.observed;
-    }
-
-    fn reset(&mut self) {
-        self.usage.fill(0.0);
-        (self.squares, self.observed) = (0.0, 0.0);
     }
 }
 

@@ -104,7 +104,7 @@ impl GvqParams {
                 format!("{} is not from 1e-12 to 1", self.variance_floor),
             );
         }
-        self.association.check(self.features)
+        self.association.check(self.features, 1)
     }
 
     /// Whether it fits data of this many columns.
@@ -123,6 +123,6 @@ impl GvqParams {
                 ),
             ));
         }
-        Ok(())
+        self.association.check(self.features, columns)
     }
 }

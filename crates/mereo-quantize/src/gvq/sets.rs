@@ -2,7 +2,11 @@
 
 use mereo_core::{Batch, Real};
 
+use crate::associate::exact::Exact;
 use crate::associate::{Association, Couplings, Directed, Problem, Solver};
+
+/// Nodes that the search for a start may visit for each row.
+const QUICK_NODES: usize = 500;
 
 /// M sets of n features and an origin over D columns.
 #[derive(Debug, Clone)]
@@ -59,9 +63,19 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 impl Explainer {
     pub(super) fn new(association: Association) -> Self {
+        let directed = matches!(association, Association::Dbp | Association::Dbr);
+        Self::with(association.solver(), directed)
+    }
+
+    /// Soon done, for starts: exact where that is quick.
+    pub(super) fn quick() -> Self {
+        Self::with(Box::new(Exact::new(QUICK_NODES)), false)
+    }
+
+    fn with(solver: Box<dyn Solver>, directed: bool) -> Self {
         Self {
-            solver: association.solver(),
-            directed: matches!(association, Association::Dbp | Association::Dbr),
+            solver,
+            directed,
             bias: Vec::new(),
             observed: Vec::new(),
             values: Vec::new(),

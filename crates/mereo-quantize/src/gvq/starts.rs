@@ -1,7 +1,8 @@
 //! Starts. Local minima are the rule: features that grew out of noise depend on the noise. A start
 //! is therefore the best of many short runs on a sample of the rows, each from *random states*:
 //! every row is given features at random, and least squares make of that the first features. With
-//! several sets, k-means first says which rows share a set.
+//! several sets, k-means first says which rows share a set. Whatever solver was asked for, these runs
+//! use one that is soon done.
 
 use mereo_core::slots::{ColumnMoments, Form, Lloyd, RowCells, first_smallest};
 use mereo_core::{
@@ -108,7 +109,7 @@ impl SetOf {
         let moments = ColumnMoments::of(sample, context)?;
         let lloyd = Lloyd::plain(sets, &moments, Form::of(sample, context)?);
         let own = context.with_seed(context.seed().wrapping_add(restart as u64));
-        let plan = Plan { passes: 30, tolerance: 1e-6, ..Plan::default() };
+        let plan = Plan { restarts: 4, passes: 30, tolerance: 1e-6, ..Plan::default() };
         Ok(Self(learn(&lloyd, sample, &plan, &own, &mut Silent)?.state.mean))
     }
 

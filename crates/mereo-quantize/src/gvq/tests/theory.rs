@@ -285,16 +285,58 @@ fn an_offset_of_a_million_changes_nothing() {
     let (table, _) = planted::<f64>(200, 3, 5, 0.2, 8);
     let Cells::Dense(cells) = table.cells() else { panic!("not dense") };
     let (model, _) = learned(&GvqParams::new(3), &table, 0).unwrap();
+    let context = Context::new(0);
+    let codes = encode::<f64>(&model, &table, &context).unwrap();
     for (offset, scale) in [(1e6, 1.0), (0.0, 1e-30), (0.0, 1e30)] {
         let values = cells.values().iter().map(|x| x * scale + offset).collect();
         let moved = Table::from(Dense::new(200, 5, values).unwrap());
         let (other, _) = learned(&GvqParams::new(3), &moved, 0).unwrap();
-        // Which of a feature and its absence is on is a matter of rounding; what they make is not.
-        let context = Context::new(0);
-        let made = reconstruct::<f64>(&model, &table, &context).unwrap();
-        let moved = reconstruct::<f64>(&other, &moved, &context).unwrap();
-        for (a, b) in made.values().iter().zip(moved.values()) {
-            assert!((a - (b - offset) / scale).abs() < 1e-5, "{offset} {scale}: {a} {b}");
+        for (a, b) in model.feature().iter().zip(other.feature()) {
+            assert!((a - b / scale).abs() < 1e-7, "{offset} {scale}: {a} {b}");
+        }
+        for (a, b) in model.origin().iter().zip(other.origin()) {
+            assert!((a - (b - offset) / scale).abs() < 1e-7, "{offset} {scale}: {a} {b}");
+        }
+        assert_eq!(encode::<f64>(&other, &moved, &context).unwrap(), codes, "{offset} {scale}");
+    }
+}
+
+#[test]
+fn exact_explanations_are_the_best_of_all_sets_and_states() {
+    let mut random = Context::new(20).random("test", [0, 0]);
+    for trial in 0..1000 {
+        let sets = random.random_range(1..=4);
+        // More than are enumerated, so that the sphere decoder has its share.
+        let n = random.random_range(1..=if trial % 50 == 0 { 15 } else { 11 });
+        let d = random.random_range(1..=12);
+        let mean = [0.0, 2.0, 5.0][trial % 3];
+        let params =
+            GvqParams { sets, penalty: [0.0, 0.3, 8.0][trial / 3 % 3], ..GvqParams::new(n) };
+        let feature: Vec<f64> = (0..sets * n * d).map(|_| mean + normal(&mut random)).collect();
+        let origin: Vec<f64> = (0..sets * d).map(|_| normal(&mut random)).collect();
+        let model = Gvq::new(sets, n, feature, origin, &params);
+        let made = model.look(random.random_range(0..sets), random.random_range(0..1 << n));
+        let mut row: Vec<f64> = made.iter().map(|x| x + 0.5 * normal(&mut random)).collect();
+        if trial % 4 == 0 {
+            row.iter_mut().filter(|_| random.random::<f64>() < 0.3).for_each(|x| *x = f64::NAN);
+        }
+        let energy = |set: usize, state: u64| {
+            let look = model.look(set, state);
+            let seen = row.iter().zip(&look).filter(|(x, _)| !x.is_nan());
+            seen.map(|(x, y)| (x - y).powi(2)).sum::<f64>()
+                + params.penalty * f64::from(state.count_ones())
+        };
+        let all = (0..sets).flat_map(|set| (0..1u64 << n).map(move |state| (set, state)));
+        let best = all.map(|(set, state)| energy(set, state)).fold(f64::INFINITY, f64::min);
+        let table = Table::from(Dense::new(1, d, row.clone()).unwrap());
+        for association in [Association::Exact, Association::Auto] {
+            let model = model.clone().with_association(association).unwrap();
+            let code = encode::<f64>(&model, &table, &Context::new(0)).unwrap();
+            let set = code.row(0)[sets * n] as usize;
+            let bits = code.row(0)[set * n..(set + 1) * n].iter().enumerate();
+            let state = bits.fold(0, |state, (i, &s)| state | u64::from(s == 1.0) << i);
+            let found = energy(set, state);
+            assert!(found <= best + 1e-8 * (1.0 + best), "trial {trial}: {found} {best}");
         }
     }
 }
