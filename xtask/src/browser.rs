@@ -26,6 +26,16 @@ fn look_at_reports(mereo: &Path, folder: &Path) -> Outcome {
         program(mereo).with(["demo", world, "--out"]).path(&out).run()?;
         reports.push(out.join("report.html"));
     }
+    // Classes of states and of factors.
+    for size in [["mcvq", "--states", "4"], ["mcfa", "--factors", "2"]] {
+        let (model, page) = (folder.join(format!("{}.safetensors", size[0])), folder.join(size[0]));
+        let page = page.with_extension("html");
+        let fit = program(mereo).with(["fit", size[0], "toy:faces"]);
+        let fit = fit.with(["--parts", "5", size[1], size[2], "--classes", "labels"]);
+        fit.with(["--restarts", "1", "--passes", "10", "-o"]).path(&model).run()?;
+        program(mereo).with(["report"]).path(&model).with(["toy:faces", "-o"]).path(&page).run()?;
+        reports.push(page);
+    }
     let (model, page) = (folder.join("vq.safetensors"), folder.join("vq.html"));
     program(mereo).with(["fit", "vq", "toy:shapes", "--states", "12", "-o"]).path(&model).run()?;
     program(mereo).with(["report"]).path(&model).with(["toy:shapes", "-o"]).path(&page).run()?;

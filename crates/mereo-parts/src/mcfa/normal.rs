@@ -9,7 +9,7 @@
 use crate::per_row::Appearance;
 
 /// The place of a pair, `row >= column`, among the packed ones.
-pub(super) fn place(row: usize, column: usize) -> usize {
+pub(crate) fn place(row: usize, column: usize) -> usize {
     row * (row + 1) / 2 + column
 }
 
@@ -19,13 +19,13 @@ pub(super) fn pairs(factors: usize) -> usize {
 }
 
 /// Numbers in a part's code.
-pub(super) fn width(factors: usize) -> usize {
+pub(crate) fn width(factors: usize) -> usize {
     1 + factors + pairs(factors)
 }
 
 /// Factors a packed symmetric matrix into `L Lᵀ`, in place. No pivot is taken below `least`, which
 /// rounding alone can make it.
-pub(super) fn factor(matrix: &mut [f64], size: usize, least: f64) {
+pub(crate) fn factor(matrix: &mut [f64], size: usize, least: f64) {
     for r in 0..size {
         for c in 0..=r {
             let mut sum = matrix[place(r, c)];
