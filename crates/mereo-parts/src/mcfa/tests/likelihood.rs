@@ -57,19 +57,39 @@ fn so_is_the_prior_with_many_draws() {
     assert!(within >= 0.93, "{within} of rows");
 }
 
+/// A model as learning leaves them: columns belong mostly to one part, and follow it.
+fn sharp_model(seed: u64) -> Mcfa {
+    let model = random_model(seed, 3, 2, 24);
+    let mut gate = mereo_core::Parts::parts(&model).gate.to_vec();
+    for gate in gate.chunks_mut(3) {
+        gate.iter_mut().for_each(|g| *g = g.powi(6));
+        let sum: f64 = gate.iter().sum();
+        gate.iter_mut().for_each(|g| *g /= sum);
+    }
+    let state = State {
+        gate,
+        loading: model.loading().to_vec(),
+        offset: model.offset().to_vec(),
+        noise: model.noise().iter().map(|n| 0.1 * n).collect(),
+        classes: None,
+    };
+    Mcfa::from_state(state, 3, 2)
+}
+
 #[test]
 fn importance_is_far_surer_than_the_prior() {
     let context = Context::new(2);
     let (mut importance, mut prior) = (0.0, 0.0);
     for seed in 0..10 {
-        let model = random_model(seed, 3, 2, 20);
+        let model = sharp_model(seed);
         let table = Table::from(sample(&model, 10, true, &context).unwrap());
-        let errors =
-            |how| estimate::<f64>(&model, how, &table, &context).unwrap().standard_error.unwrap();
+        let errors = |how| {
+            estimate::<f64>(&model, how, &table, &context).unwrap().standard_error.unwrap()
+        };
         importance += errors(Likelihood::Importance(200));
         prior += errors(Likelihood::Prior(2000));
     }
-    assert!(importance < 0.3 * prior, "{importance} against {prior} with ten times the draws");
+    assert!(importance < 0.2 * prior, "{importance} against {prior} with ten times the draws");
 }
 
 #[test]
@@ -127,7 +147,7 @@ fn far_and_empty_rows_have_densities_too() {
     let table = Table::from(Dense::new(2, 3, cells).unwrap());
     for how in [Likelihood::Importance(50), Likelihood::Prior(50)] {
         let drawn = estimate::<f64>(&model, how, &table, &Context::new(0)).unwrap();
-        assert!(drawn.rows[0].is_finite() && drawn.rows[1].abs() < 1e-9, "{:?}", drawn.rows);
+        assert!(drawn.rows[0].is_finite() && drawn.rows[1].abs() < 0.2, "{:?}", drawn.rows);
     }
     let error = estimate::<f64>(&model, Likelihood::Exact, &table, &Context::new(0)).unwrap_err();
     assert!(error.to_string().contains("importance"), "{error}");

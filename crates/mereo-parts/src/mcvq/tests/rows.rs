@@ -3,7 +3,7 @@
 use mereo_core::slots::{Ground, SlotParams};
 use mereo_core::{
     Absent, Cells, Checkpoints, Context, Dense, Learner, Parts, Pass, Plan, Record, Schedule,
-    Silent, Source, Sparse, Start, Table, encode, learn, score,
+    Silent, Source, Sparse, Start, Statistics, Table, encode, learn, score,
 };
 use proptest::prelude::*;
 
@@ -345,6 +345,7 @@ fn many_samples_under_a_shared_gate_tell_what_expectations_do() {
         let mut lane = table.lane(0..1).unwrap();
         let batch = lane.next_batch().unwrap().unwrap();
         learner.look(&prepared, &batch, &mut work, &mut statistics);
+        statistics.finish();
         let mut learned = state.clone();
         learner.relearn(&mut learned, &statistics, pass);
         (learned, learner.bound(&statistics))
