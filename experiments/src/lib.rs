@@ -217,10 +217,29 @@ pub fn draw_parts(view: &PartsView<'_>, picture: Picture, name: &str) -> Result<
             cells.extend((0..view.columns).map(|d| gate(d) * (look[d] - low) / spread));
         }
     }
-    let rows = view.parts * (1 + view.states);
+    draw_pictures(name, &cells, picture, 1 + view.states, (0.0, 1.0))
+}
+
+/// Draws grey pictures, so many to a line, small ones enlarged. Says where the picture is.
+pub fn draw_pictures(
+    name: &str,
+    cells: &[f64],
+    picture: Picture,
+    across: usize,
+    range: (f64, f64),
+) -> Result<()> {
+    let Picture { height, width, .. } = picture;
+    let by = (64 / width.max(1)).max(1);
+    let mut large = Vec::with_capacity(cells.len() * by * by);
+    for small in cells.chunks_exact(height * width) {
+        for y in 0..height * by {
+            large.extend((0..width * by).map(|x| small[y / by * width + x / by]));
+        }
+    }
+    let size = Picture { height: height * by, width: width * by, channels: 1 };
+    let grid = Dense::new(cells.len() / (height * width), size.height * size.width, large)?;
     let path = figure(name)?;
-    let grid = Dense::new(rows, view.columns, cells)?;
-    write_picture_grid(&path, &grid, picture, 1 + view.states, Some((0.0, 1.0)))?;
+    write_picture_grid(&path, &grid, size, across, Some(range))?;
     println!("drawn: {}", path.display());
     Ok(())
 }

@@ -2,20 +2,21 @@
 //!
 //! Models learn the 2,429 training faces of MIT-CBCL; 472 test faces and 472 other pictures are
 //! called faces if their density is above a threshold, which for each model is the best there is,
-//! as in the paper. Parts models begin with one seeded start.
+//! as in the paper. MCVQ is learned as in the paper (its start, the standard gate, 120 passes) and as
+//! mereo does if nobody says; all begin with one start.
 //!
 //! Below the table, going past it: of several models the one that tells best 429 training faces,
-//! which it did not learn from, from 472 of the training set's other pictures. Test pictures have no
-//! say in that. `cargo xtask experiments table1`; the number of seeds may follow.
+//! which it did not learn from, from 472 of the training set's other pictures. Some are densities of
+//! faces alone, some the ratio of two, the other one of the training set's other pictures. Test
+//! pictures have no say in that. `cargo xtask experiments table1`; the number of seeds may follow.
 
-use mereo_core::math::softmax;
 use mereo_core::{
     Context, Estimate, Likelihood, Plan, Result, Score, Silent, Table, estimate, score,
 };
 use mereo_experiments::{cbcl_faces, mean_and_spread, picked, seeds};
 use mereo_linear::{PpcaParams, factor};
 use mereo_mixture::{GmmParams, gaussian};
-use mereo_parts::{McfaParams, McvqParams, mcfa, mcvq};
+use mereo_parts::{Beginning, Gate, McfaParams, McvqParams, mcfa, mcvq};
 
 /// Draws of a row.
 const SAMPLES: usize = 200;
@@ -32,8 +33,21 @@ struct Learned {
 /// What is learned.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
-    Mcvq { parts: usize, states: usize, floor: f64 },
-    Mcfa { parts: usize, factors: usize, floor: f64 },
+    /// As the paper learns it.
+    Papers {
+        parts: usize,
+        states: usize,
+    },
+    Mcvq {
+        parts: usize,
+        states: usize,
+        floor: f64,
+    },
+    Mcfa {
+        parts: usize,
+        factors: usize,
+        floor: f64,
+    },
     Gmm(usize),
     Ppca(usize),
 }
@@ -50,6 +64,16 @@ impl Kind {
     fn learn(self, train: &Table<f32>, context: &Context) -> Result<Learned> {
         let plan = Plan::default();
         Ok(match self {
+            Self::Papers { parts, states } => {
+                let params = McvqParams {
+                    start: Beginning::Papers,
+                    gate: Gate::Standard,
+                    ..McvqParams::new(parts, states)
+                };
+                let plan = Plan { passes: 120, tolerance: 0.0, ..Plan::default() };
+                let (model, _) = mcvq::fit(&params, train, &plan, context, &mut Silent)?;
+                Learned { score: Box::new(model.clone()), estimate: Some(Box::new(model)) }
+            }
             Self::Mcvq { parts, states, floor } => {
                 let params = McvqParams { variance_floor: floor, ..McvqParams::new(parts, states) };
                 let (model, _) = mcvq::fit(&params, train, &plan, context, &mut Silent)?;
@@ -86,8 +110,10 @@ fn main() -> Result<()> {
     println!("JMLR Table 1: accuracy of face against non-face by density ({seeds} seeds)\n");
     println!("{:<34} {:>6}  {:>16}  {:>16}", "model", "paper", "bound (spread)", "importance");
     for (kind, paper, name) in [
-        (Kind::mcvq(6, 14), 0.8305, "MCVQ, 6 parts of 14 states"),
-        (Kind::mcvq(6, 10), 0.8030, "MCVQ, 6 parts of 10 states"),
+        (Kind::Papers { parts: 6, states: 14 }, 0.8305, "MCVQ, 6 parts of 14 states"),
+        (Kind::Papers { parts: 6, states: 10 }, 0.8030, "MCVQ, 6 parts of 10 states"),
+        (Kind::mcvq(6, 14), 0.8305, "MCVQ, 6 of 14, seeded"),
+        (Kind::mcvq(6, 10), 0.8030, "MCVQ, 6 of 10, seeded"),
         (Kind::mcfa(6, 3), 0.7415, "MCFA, 6 parts of 3 factors"),
         (Kind::mcfa(6, 4), 0.7267, "MCFA, 6 parts of 4 factors"),
         (Kind::Gmm(60), 0.8072, "mixture of 60"),
@@ -113,79 +139,90 @@ fn main() -> Result<()> {
     past(train, more_others, faces, others, seeds)
 }
 
-/// Chooses among models by faces held out of training, and tries the choice.
+/// What a picture is judged by.
+struct Judge {
+    faces: Box<dyn Score<f32>>,
+    others: Option<Box<dyn Score<f32>>>,
+}
+
+impl Judge {
+    /// A density of faces, or the ratio of that to one of others.
+    fn learn(
+        kind: Kind,
+        faces: &Table<f32>,
+        others: Option<&Table<f32>>,
+        context: &Context,
+    ) -> Result<Self> {
+        Ok(Self {
+            faces: kind.learn(faces, context)?.score,
+            others: others.map(|others| Ok(kind.learn(others, context)?.score)).transpose()?,
+        })
+    }
+
+    fn of(&self, table: &Table<f32>, context: &Context) -> Result<Vec<f64>> {
+        let mut rows = score(&*self.faces, table, context)?.rows;
+        if let Some(others) = &self.others {
+            let less = score(&**others, table, context)?.rows;
+            rows.iter_mut().zip(less).for_each(|(row, less)| *row -= less);
+        }
+        Ok(rows)
+    }
+}
+
+/// Chooses among models by pictures held out of training, and tries the choice.
 fn past(
     train: &Table<f32>,
-    more_others: &Table<f32>,
+    train_others: &Table<f32>,
     faces: &Table<f32>,
     others: &Table<f32>,
     seeds: u64,
 ) -> Result<()> {
     println!("\nChosen by {VALIDATION} held-out training faces and 472 training non-faces:");
-    let mut best = (f64::NEG_INFINITY, Kind::mcvq(6, 14));
-    for kind in [
-        Kind::mcvq(6, 14),
-        Kind::Mcvq { parts: 6, states: 14, floor: 0.1 },
-        Kind::mcvq(12, 14),
-        Kind::mcvq(20, 14),
-        Kind::Mcvq { parts: 20, states: 14, floor: 0.1 },
-        Kind::mcfa(6, 4),
-        Kind::mcfa(6, 10),
-        Kind::mcfa(12, 6),
-        Kind::mcfa(2, 20),
-        Kind::Mcfa { parts: 6, factors: 10, floor: 0.1 },
+    let mut best = (f64::NEG_INFINITY, Kind::mcvq(6, 14), false);
+    let split = |table: &Table<f32>, held: usize, seed: u64| {
+        let order = picked(table, table.rows(), seed + 100);
+        let part = |rows: std::ops::Range<usize>| order.select_rows(&rows.collect::<Vec<_>>());
+        (part(0..held), part(held..table.rows()))
+    };
+    for (kind, ratio) in [
+        (Kind::mcvq(6, 14), false),
+        (Kind::Mcvq { parts: 6, states: 14, floor: 0.1 }, false),
+        (Kind::mcfa(6, 4), false),
+        (Kind::mcvq(6, 14), true),
+        (Kind::mcvq(12, 14), true),
+        (Kind::mcfa(6, 4), true),
+        (Kind::mcfa(6, 10), true),
+        (Kind::mcfa(3, 20), true),
     ] {
         let mut found = Vec::new();
         for seed in 0..SPLITS {
-            let order = picked(train, train.rows(), seed + 100);
-            let held = order.select_rows(&(0..VALIDATION).collect::<Vec<_>>());
-            let rest = order.select_rows(&(VALIDATION..train.rows()).collect::<Vec<_>>());
-            let others = picked(more_others, 472, seed);
+            let (held, rest) = split(train, VALIDATION, seed);
+            let (held_others, rest_others) = split(train_others, 472, seed);
             let context = Context::new(seed).with_threads(0)?;
-            let model = kind.learn(&rest, &context)?.score;
-            found.push(accuracy(&held, &others, |t| Ok(score(&*model, t, &context)?.rows))?);
+            let judge = Judge::learn(kind, &rest, ratio.then_some(&rest_others), &context)?;
+            found.push(accuracy(&held, &held_others, |t| judge.of(t, &context))?);
         }
         let (mean, spread) = mean_and_spread(&found);
-        println!("  {:<60} {mean:.4} ({spread:.4})", format!("{kind:?}"));
+        println!("  {:<52} {mean:.4} ({spread:.4})", told(kind, ratio));
         if mean > best.0 {
-            best = (mean, kind);
+            best = (mean, kind, ratio);
         }
     }
-    let kind = best.1;
-    let (mut single, mut together) = (Vec::new(), Vec::new());
-    let mut models: Vec<Box<dyn Score<f32>>> = Vec::new();
+    let (_, kind, ratio) = best;
+    let mut found = Vec::new();
     for seed in 0..seeds {
         let context = Context::new(seed).with_threads(0)?;
-        models.push(kind.learn(train, &context)?.score);
-    }
-    for seed in 0..seeds {
+        let judge = Judge::learn(kind, train, ratio.then_some(train_others), &context)?;
         let others = picked(others, faces.rows(), seed);
-        let context = Context::new(seed).with_threads(0)?;
-        let model = &models[seed as usize];
-        single.push(accuracy(faces, &others, |t| Ok(score(&**model, t, &context)?.rows))?);
-        together.push(accuracy(faces, &others, |t| mixed(&models, t, &context))?);
+        found.push(accuracy(faces, &others, |t| judge.of(t, &context))?);
     }
-    println!("\nThe choice on the test pictures (paper's best: 0.8305)");
-    row(&format!("{kind:?}"), 0.8305, &single, None);
-    row(&format!("{seeds} of them mixed"), 0.8305, &together, None);
+    println!("\nThe choice on the test pictures (the paper's best beside it)");
+    row(&told(kind, ratio), 0.8305, &found, None);
     Ok(())
 }
 
-/// The density of models in equal shares.
-fn mixed(
-    models: &[Box<dyn Score<f32>>],
-    table: &Table<f32>,
-    context: &Context,
-) -> Result<Vec<f64>> {
-    let all: Vec<Vec<f64>> = models
-        .iter()
-        .map(|model| Ok(score(&**model, table, context)?.rows))
-        .collect::<Result<_>>()?;
-    let of_row = |row: usize| {
-        let mut logs: Vec<f64> = all.iter().map(|rows| rows[row]).collect();
-        softmax(&mut logs)
-    };
-    Ok((0..table.rows()).map(of_row).collect())
+fn told(kind: Kind, ratio: bool) -> String {
+    format!("{kind:?}{}", if ratio { ", ratio" } else { "" })
 }
 
 fn row(name: &str, paper: f64, exact: &[f64], drawn: Option<&Vec<f64>>) {

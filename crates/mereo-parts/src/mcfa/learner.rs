@@ -1,6 +1,6 @@
 //! The passes of MCFA: see the [module](super) for the derivation.
 
-use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, product, product_nt};
+use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, packed as pairs, product, product_nt};
 use mereo_core::slots::{Evidence, Form, Frame, SlotMoments, SlotStatistics, SlotWork};
 use mereo_core::{
     Absent, Batch, Block, Context, Learner, Pass, Real, Result, Schedule, Source, Start, Statistics,
@@ -8,7 +8,7 @@ use mereo_core::{
 use serde::{Deserialize, Serialize};
 
 use super::coefficients::Coefficients;
-use super::normal::{Normal, pairs, place, width};
+use super::normal::{Normal, place, width};
 use super::regression::{Sums, factor_of, solve_column};
 use crate::Gate;
 use crate::classes::{ClassLayer, ClassPlan, ClassStatistics, FactorWork};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mereo_core::math::HALF_LOG_TWO_PI;
+use mereo_core::math::{HALF_LOG_TWO_PI, packed as pairs};
 use mereo_core::slots::{Form, Frame, RowCells};
 use mereo_core::{
     Batch, ClassView, Encode, Error, Explain, Looks, Manifest, ModelFile, Parts, PartsView, Random,
@@ -12,7 +12,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::coefficients::Coefficients;
 use super::learner::State;
-use super::normal::{Normal, pairs, place, width};
+use super::normal::{Normal, place, width};
 use crate::classes::{ClassLayer, FactorWork, class_prior_of};
 use crate::gate::{has_gates_of_rows, say_gates_of_rows};
 use crate::per_row::{Appearance, PerRow, ROUNDS_ALONE, RowWork};

@@ -83,9 +83,8 @@ fn importance_is_far_surer_than_the_prior() {
     for seed in 0..10 {
         let model = sharp_model(seed);
         let table = Table::from(sample(&model, 10, true, &context).unwrap());
-        let errors = |how| {
-            estimate::<f64>(&model, how, &table, &context).unwrap().standard_error.unwrap()
-        };
+        let errors =
+            |how| estimate::<f64>(&model, how, &table, &context).unwrap().standard_error.unwrap();
         importance += errors(Likelihood::Importance(200));
         prior += errors(Likelihood::Prior(2000));
     }
