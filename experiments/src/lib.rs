@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use mereo_core::math::entropy_bits;
 use mereo_core::{
-    AnyTable, Cells, Context, Dense, Parts, PartsView, Picture, Plan, Real, Reconstruct, Result,
-    Table, reconstruct,
+    AnyTable, Cells, Context, Dense, Labels, Parts, PartsView, Picture, Plan, Real, Reconstruct,
+    Result, Table, reconstruct, with_table,
 };
 use mereo_data::steps::{StepKind, Steps};
 use mereo_data::toy::{Recovery, Toy};
@@ -124,6 +124,36 @@ pub fn cbcl_faces(file: &str) -> Result<Option<Table<f32>>> {
     Ok(Some(Table::from(Dense::new(cells.rows(), cells.columns(), values)?)))
 }
 
+/// So many training digits of MNIST with their labels, at 14 x 14 pixels from 0 to 1, after skipping
+/// some; nothing, said aloud, if the data is not beside the project.
+pub fn halved_digits(skip: usize, rows: usize) -> Result<Option<Table<f32>>> {
+    let (Some(pictures), Some(labels)) =
+        (shared("mnist/train-images-idx3-ubyte.gz"), shared("mnist/train-labels-idx1-ubyte.gz"))
+    else {
+        return Ok(None);
+    };
+    let open = |path: &Path| -> Result<Vec<f64>> {
+        let any = read(path, &ReadOptions::default())?;
+        Ok(with_table!(&any, table => match table.cells() {
+            Cells::Dense(cells) => cells.values().iter().map(|x| x.wide()).collect(),
+            Cells::Sparse(_) => Vec::new(),
+        }))
+    };
+    let (pixels, labels) = (open(&pictures)?, open(&labels)?);
+    let mut values = Vec::with_capacity(rows * 196);
+    for picture in pixels.chunks_exact(784).skip(skip).take(rows) {
+        for at in 0..196 {
+            let (y, x) = (at / 14 * 2, at % 14 * 2);
+            let sum: f64 = [0, 1, 28, 29].iter().map(|o| picture[y * 28 + x + o]).sum();
+            values.push((sum / 4.0 / 255.0) as f32);
+        }
+    }
+    let of_row = labels.iter().skip(skip).take(rows).map(|&l| Some(l as u32)).collect();
+    let names = (0..10).map(|n| n.to_string()).collect();
+    let table = Table::from(Dense::new(values.len() / 196, 196, values)?);
+    Ok(Some(table.with_labels(Labels { names, of_row })?))
+}
+
 /// The sum over rows of squared reconstruction errors.
 pub fn squared_error<T: Real>(
     model: &dyn Reconstruct<T>,
@@ -148,6 +178,32 @@ pub fn gate_entropy(view: &PartsView<'_>) -> f64 {
     (0..view.columns).map(|d| entropy_bits(view.gate_of(d))).sum::<f64>() / view.columns as f64
 }
 
+/// How far pixels are from the middle of their part, in pixels: the root of the mean square, pixels
+/// counting by their gates.
+///
+/// ```
+/// # use mereo_core::{Looks, PartsView, Picture};
+/// # let view = PartsView { columns: 4, parts: 2, states: 1, looks: Looks::States,
+/// #     gate: &[1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0], state_prior: &[1.0; 2], mean: &[0.0; 8] };
+/// // Pixels 0 and 1 are one part, 2 and 3 the other.
+/// let picture = Picture { height: 1, width: 4, channels: 1 };
+/// assert_eq!(mereo_experiments::radius_of_parts(&view, picture), 0.5);
+/// ```
+pub fn radius_of_parts(view: &PartsView<'_>, picture: Picture) -> f64 {
+    let place = |d: usize| [(d / picture.width) as f64, (d % picture.width) as f64];
+    let mut squares = 0.0;
+    for part in 0..view.parts {
+        let gate = |d: usize| view.gate_of(d)[part];
+        let total: f64 = (0..view.columns).map(gate).sum::<f64>().max(f64::MIN_POSITIVE);
+        for axis in 0..2 {
+            let at = |d: usize| place(d)[axis];
+            let middle = (0..view.columns).map(|d| gate(d) * at(d)).sum::<f64>() / total;
+            squares += (0..view.columns).map(|d| gate(d) * (at(d) - middle).powi(2)).sum::<f64>();
+        }
+    }
+    (squares / view.columns as f64).sqrt()
+}
+
 /// Draws a model of pictures: for each part a line with its gate, then its looks where the part has
 /// a say. Says where the picture is.
 pub fn draw_parts(view: &PartsView<'_>, picture: Picture, name: &str) -> Result<()> {
@@ -163,10 +219,29 @@ pub fn draw_parts(view: &PartsView<'_>, picture: Picture, name: &str) -> Result<
             cells.extend((0..view.columns).map(|d| gate(d) * (look[d] - low) / spread));
         }
     }
-    let rows = view.parts * (1 + view.states);
+    draw_pictures(name, &cells, picture, 1 + view.states, (0.0, 1.0))
+}
+
+/// Draws grey pictures, so many to a line, small ones enlarged. Says where the picture is.
+pub fn draw_pictures(
+    name: &str,
+    cells: &[f64],
+    picture: Picture,
+    across: usize,
+    range: (f64, f64),
+) -> Result<()> {
+    let Picture { height, width, .. } = picture;
+    let by = (64 / width.max(1)).max(1);
+    let mut large = Vec::with_capacity(cells.len() * by * by);
+    for small in cells.chunks_exact(height * width) {
+        for y in 0..height * by {
+            large.extend((0..width * by).map(|x| small[y / by * width + x / by]));
+        }
+    }
+    let size = Picture { height: height * by, width: width * by, channels: 1 };
+    let grid = Dense::new(cells.len() / (height * width), size.height * size.width, large)?;
     let path = figure(name)?;
-    let grid = Dense::new(rows, view.columns, cells)?;
-    write_picture_grid(&path, &grid, picture, 1 + view.states, Some((0.0, 1.0)))?;
+    write_picture_grid(&path, &grid, size, across, Some(range))?;
     println!("drawn: {}", path.display());
     Ok(())
 }

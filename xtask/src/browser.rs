@@ -26,21 +26,21 @@ fn look_at_reports(mereo: &Path, folder: &Path) -> Outcome {
         program(mereo).with(["demo", world, "--out"]).path(&out).run()?;
         reports.push(out.join("report.html"));
     }
-    for (kind, size) in [
-        ("vq", ["--states", "12"].as_slice()),
-        ("gvq", &["--features", "4", "--sets", "2"]),
-        ("cvq", &["--parts", "3", "--states", "4"]),
-    ] {
+    // A page of each kind that the worlds' own pages do not have: one part, features, codebooks
+    // that add up, classes of states and of factors.
+    let pages: [(&str, &str, &[&str]); 5] = [
+        ("vq", "toy:shapes", &["--states", "12"]),
+        ("gvq", "toy:shapes", &["--features", "4", "--sets", "2"]),
+        ("cvq", "toy:shapes", &["--parts", "3", "--states", "4"]),
+        ("mcvq", "toy:faces", &["--parts", "5", "--states", "4", "--classes", "labels"]),
+        ("mcfa", "toy:faces", &["--parts", "5", "--factors", "2", "--classes", "labels"]),
+    ];
+    for (kind, data, size) in pages {
         let model = folder.join(format!("{kind}.safetensors"));
         let page = folder.join(format!("{kind}.html"));
-        let fit = program(mereo).with(["fit", kind, "toy:shapes"]).with(size.iter().copied());
-        fit.with(["--restarts", "1", "-o"]).path(&model).run()?;
-        program(mereo)
-            .with(["report"])
-            .path(&model)
-            .with(["toy:shapes", "-o"])
-            .path(&page)
-            .run()?;
+        let fit = program(mereo).with(["fit", kind, data]).with(size.iter().copied());
+        fit.with(["--restarts", "1", "--passes", "10", "-o"]).path(&model).run()?;
+        program(mereo).with(["report"]).path(&model).with([data, "-o"]).path(&page).run()?;
         reports.push(page);
     }
     let run = program(crate::command::root().join("tests/browser/run"));

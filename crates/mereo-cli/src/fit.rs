@@ -114,7 +114,17 @@ struct McvqArgs {
         McvqParams::new(1, 1).scouts))]
     scouts: Option<usize>,
 
-    /// Classes that states depend on: how many to find, or `labels` for one for each label that the
+    #[command(flatten)]
+    classes: ClassArgs,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Classes that the parts of a model depend on.
+#[derive(Debug, Clone, Args)]
+struct ClassArgs {
+    /// Classes that parts depend on: how many to find, or `labels` for one for each label that the
     /// data brings along
     #[arg(long, value_name = "N|labels", value_parser = classes, conflicts_with = "labels")]
     classes: Option<Classes>,
@@ -127,9 +137,21 @@ struct McvqArgs {
         "Rows that each class, and each state in each class, is taken to have been seen in beside \
          those there are [default: {}]", McvqParams::new(1, 1).class_pseudo_count))]
     class_pseudo_count: Option<f64>,
+}
 
-    #[command(flatten)]
-    common: Common,
+impl ClassArgs {
+    /// What was chosen, in the place of these; a column of labels is also to be read.
+    fn choose(&self, chosen: (&mut Classes, &mut f64), common: &Common) -> Common {
+        let (classes, pseudo_count) = chosen;
+        *pseudo_count = self.class_pseudo_count.unwrap_or(*pseudo_count);
+        *classes = self.classes.unwrap_or(*classes);
+        let mut common = common.clone();
+        if let Some(column) = &self.labels {
+            *classes = Classes::Labels;
+            common.reading.label = Some(column.clone());
+        }
+        common
+    }
 }
 
 /// A number, or `auto`.
@@ -178,6 +200,7 @@ fn classes(text: &str) -> std::result::Result<Classes, String> {
 Examples:
   mereo fit mcfa toy:faces --parts 5 --factors 3 -o faces.safetensors
   mereo fit mcfa faces.npy --parts 6 --factors 4 --gate standard -o faces.safetensors
+  mereo fit mcfa toy:faces --parts 5 --factors 3 --classes labels -o faces.safetensors
   mereo fit mcfa u.data --parts 4 --factors 2 --prepare remove-row-means -o m.safetensors")]
 struct McfaArgs {
     /// Number of parts
@@ -203,6 +226,9 @@ struct McfaArgs {
         "Random tries that a scouted start chooses from [default: {}]",
         McfaParams::new(1, 1).scouts))]
     scouts: Option<usize>,
+
+    #[command(flatten)]
+    classes: ClassArgs,
 
     #[command(flatten)]
     common: Common,
@@ -579,12 +605,6 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
             params.entropic = args.gate.entropic.unwrap_or(params.entropic);
             params.engine = match args.engine {
                 Some(EngineChoice::Gibbs) => {
-                    if args.gate.gate.is_some() {
-                        return Err(Error::option(
-                            "gate",
-                            "--engine gibbs samples the part of every cell; leave --gate out",
-                        ));
-                    }
                     Engine::Gibbs { sweeps: args.sweeps.unwrap_or(SWEEPS) }
                 }
                 _ if args.sweeps.is_some() => {
@@ -594,14 +614,8 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
             };
             params.variance_floor = args.variance_floor.unwrap_or(params.variance_floor);
             params.scouts = args.scouts.unwrap_or(params.scouts);
-            params.class_pseudo_count =
-                args.class_pseudo_count.unwrap_or(params.class_pseudo_count);
-            params.classes = args.classes.unwrap_or(params.classes);
-            let mut common = args.common.clone();
-            if let Some(column) = &args.labels {
-                params.classes = Classes::Labels;
-                common.reading.label = Some(column.clone());
-            }
+            let chosen = (&mut params.classes, &mut params.class_pseudo_count);
+            let common = args.classes.choose(chosen, &args.common);
             let restarts = args.restarts.unwrap_or(restarts::MCVQ);
             fit(&Wanted::Mcvq(params, search), restarts, &common, voice)
         }
@@ -611,8 +625,10 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
             params.entropic = args.gate.entropic.unwrap_or(params.entropic);
             params.noise_floor = args.noise_floor.unwrap_or(params.noise_floor);
             params.scouts = args.scouts.unwrap_or(params.scouts);
+            let chosen = (&mut params.classes, &mut params.class_pseudo_count);
+            let common = args.classes.choose(chosen, &args.common);
             let restarts = args.restarts.unwrap_or(restarts::MCFA);
-            fit(&Wanted::Mcfa(params), restarts, &args.common, voice)
+            fit(&Wanted::Mcfa(params), restarts, &common, voice)
         }
         Model::Vq(args) => {
             let mut params = VqParams::new(args.states);

@@ -71,7 +71,9 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
             "classes": fitted.model.classes().map(|classes| json!({
                 "names": fitted.class_names(),
                 "prior": classes.prior,
-                "state_prior": classes.state_prior,
+                // As the tensor is called.
+                (if shapes.contains_key("factor_mean") { "factor_mean" } else { "state_prior" }):
+                    classes.habits,
             })),
             "parts": parts.iter().map(|part| part.in_json(names)).collect::<Vec<_>>(),
         }))?;

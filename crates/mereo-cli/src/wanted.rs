@@ -256,7 +256,12 @@ impl Task<'_> {
         manifest.fingerprint = Some(format!("{:016x}", raw.fingerprint()?));
         manifest.columns = own_names(raw.about().names.as_deref()).map(<[String]>::to_vec);
         manifest.picture = raw.about().picture;
-        if matches!(self.wanted, Wanted::Mcvq(params, _) if params.classes == Classes::Labels) {
+        let classes = match self.wanted {
+            Wanted::Mcvq(params, _) => params.classes,
+            Wanted::Mcfa(params) => params.classes,
+            _ => Classes::None,
+        };
+        if classes == Classes::Labels {
             manifest.classes = raw.about().labels.as_ref().map(|labels| labels.names.clone());
         }
         manifest.absent = raw.absent();

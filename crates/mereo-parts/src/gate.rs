@@ -169,11 +169,8 @@ pub(crate) fn log_entropic_prior(prior: &[f64], entropic: f64) -> f64 {
 /// Whether the params of a model file say that rows have gates of their own: `"gate"` is
 /// `"factorised"` (or an object with that key), or rows were sampled.
 pub(crate) fn has_gates_of_rows(params: &serde_json::Value) -> bool {
-    let names = |field: &str, name: &str| {
-        let value = &params[field];
-        value == name || value.get(name).is_some()
-    };
-    names("gate", "factorised") || names("engine", "gibbs")
+    let gate = &params["gate"];
+    gate == "factorised" || gate.get("factorised").is_some()
 }
 
 /// Makes the params of a model file say so.

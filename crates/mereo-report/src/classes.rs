@@ -1,7 +1,7 @@
-//! The classes that states depend on: their habits, what they imagine, and how they fit labels.
+//! The classes that states or factors depend on: their habits, what they imagine, and how they fit labels.
 
 use maud::{Markup, html};
-use mereo_core::PartsView;
+use mereo_core::{Looks, PartsView};
 
 use crate::gates::top;
 use crate::page::{Section, chip};
@@ -21,9 +21,15 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
     let (parts, classes) = (view.parts?, view.classes?);
     let shown = classes.names.len().min(CLASSES);
     let body = html! {
-        p {
-            "Which state a part shows depends on the class. The bars under a state say how common it "
-            "is in each class."
+        @match parts.looks {
+            Looks::States => p {
+                "Which state a part shows depends on the class. The bars under a state say how common it "
+                "is in each class."
+            },
+            Looks::Factors => p {
+                "Where the factors of a part are centred depends on the class. Shown is how each part "
+                "looks there."
+            },
         }
         ul.bars.class-key {
             @for n in 0..shown {
@@ -39,7 +45,12 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
         @if shown < classes.names.len() {
             p.quiet { (text::count(classes.names.len() - shown)) " more classes are not shown." }
         }
-        @for k in telling(&parts, &classes) { (habits(view, &parts, &classes, k, shown)) }
+        @for k in telling(&parts, &classes) {
+            @match parts.looks {
+                Looks::States => (habits(view, &parts, &classes, k, shown)),
+                Looks::Factors => (centres(view, &parts, &classes, k, shown)),
+            }
+        }
         (drawn(view, "Drawn from each class", classes.samples))
         (drawn(view, "Hybrids: some parts of one class, some of another", classes.hybrids))
         (confusion(&classes))
@@ -52,12 +63,21 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
     })
 }
 
+/// How many habits a class has in each part: one for each state, or for each factor.
+pub(crate) fn habits_of_part(parts: &PartsView<'_>) -> usize {
+    match parts.looks {
+        Looks::States => parts.states,
+        // The offset, and each factor up and down.
+        Looks::Factors => parts.states / 2,
+    }
+}
+
 /// What the state of each part tells about the class, in bits: their mutual information.
 pub(crate) fn information(parts: &PartsView<'_>, classes: &ShownClasses<'_>) -> Vec<f64> {
     let slots = parts.parts * parts.states;
     let mut told = vec![0.0; parts.parts];
     for slot in 0..slots {
-        let of = |n: usize| classes.state_prior[n * slots + slot];
+        let of = |n: usize| classes.habits[n * slots + slot];
         let all: f64 = classes.prior.iter().enumerate().map(|(n, beta)| beta * of(n)).sum();
         for (n, beta) in classes.prior.iter().enumerate().filter(|(n, _)| of(*n) > 0.0) {
             told[slot / parts.states] += beta * of(n) * (of(n) / all.max(1e-300)).log2();
@@ -66,10 +86,91 @@ pub(crate) fn information(parts: &PartsView<'_>, classes: &ShownClasses<'_>) -> 
     told
 }
 
+/// How far apart classes centre the factors of each part, in deviations of a factor: the root mean
+/// square of the distance from the mean of all classes.
+fn distances(parts: &PartsView<'_>, classes: &ShownClasses<'_>) -> Vec<f64> {
+    let factors = habits_of_part(parts);
+    let slots = parts.parts * factors;
+    let mut squares = vec![0.0; parts.parts];
+    for slot in 0..slots {
+        let of = |n: usize| classes.habits[n * slots + slot];
+        let mean: f64 = classes.prior.iter().enumerate().map(|(n, beta)| beta * of(n)).sum();
+        for (n, beta) in classes.prior.iter().enumerate() {
+            squares[slot / factors] += beta * (of(n) - mean).powi(2);
+        }
+    }
+    squares.into_iter().map(f64::sqrt).collect()
+}
+
 /// The parts that tell most about the class, in order.
 fn telling(parts: &PartsView<'_>, classes: &ShownClasses<'_>) -> Vec<usize> {
-    let told = information(parts, classes);
+    let told = match parts.looks {
+        Looks::States => information(parts, classes),
+        Looks::Factors => distances(parts, classes),
+    };
     top(parts.parts, PARTS, |k| if told[k].is_finite() { told[k] } else { 0.0 })
+}
+
+/// How a part looks where each class centres its factors.
+fn centres(
+    view: &View<'_>,
+    parts: &PartsView<'_>,
+    classes: &ShownClasses<'_>,
+    k: usize,
+    shown: usize,
+) -> Markup {
+    let factors = habits_of_part(parts);
+    let of = |n: usize, f: usize| classes.habits[(n * parts.parts + k) * factors + f];
+    // Looks up and down a factor are four deviations apart.
+    let look = |n: usize| -> Vec<f64> {
+        let mut look = parts.state(k, 0).to_vec();
+        for f in 0..factors {
+            let (up, down) = (parts.state(k, 1 + 2 * f), parts.state(k, 2 + 2 * f));
+            for ((look, up), down) in look.iter_mut().zip(up).zip(down) {
+                *look += of(n, f) * (up - down) / 4.0;
+            }
+        }
+        look
+    };
+    let caption = "Where each class centres each factor";
+    html! {
+        article.part style={ "--c:" (palette::css(k)) } {
+            h3 {
+                (chip(k)) (text::part_name(k))
+                small { "classes are " (text::brief(distances(parts, classes)[k])) " deviations from their mean" }
+            }
+            div.states {
+                @for n in 0..shown {
+                    @if let Some(canvas) = &view.canvas
+                        && let Some(picture) = canvas.values(&look(n), view.scale)
+                    {
+                        figure.state {
+                            span.tile { img.pixels src=(picture) alt=(text::name(&classes.names[n])); }
+                            figcaption { (chip(n)) bdi { (text::name(&classes.names[n])) } }
+                        }
+                    }
+                }
+            }
+            div.scroll tabindex="0" role="region" aria-label=(caption) {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "Class" }
+                            @for f in 0..factors.min(STATES) { th.num scope="col" { "factor " (text::ordinal(f)) } }
+                        }
+                    }
+                    tbody {
+                        @for n in 0..shown {
+                            tr {
+                                th scope="row" { bdi { (text::name(&classes.names[n])) } }
+                                @for f in 0..factors.min(STATES) { td.num { (text::brief(of(n, f))) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// The states of a part, with bars for the classes.
@@ -81,7 +182,7 @@ fn habits(
     shown: usize,
 ) -> Markup {
     let slots = parts.parts * parts.states;
-    let of = |n: usize, j: usize| classes.state_prior[n * slots + k * parts.states + j];
+    let of = |n: usize, j: usize| classes.habits[n * slots + k * parts.states + j];
     let common = |j: usize| parts.state_prior[k * parts.states + j];
     let order = top(parts.states, STATES, |j| if common(j).is_finite() { common(j) } else { 0.0 });
     let told = information(parts, classes)[k];
@@ -136,7 +237,11 @@ fn drawn(view: &View<'_>, heading: &str, all: &[Drawn<'_>]) -> Markup {
                         }
                     }
                 }
-                @if !drawn.command.is_empty() { p.quiet { code { (text::name(drawn.command)) } } }
+                @if !drawn.command.is_empty() {
+                    div.scroll tabindex="0" role="region" aria-label="The command that draws more" {
+                        code { (text::name(drawn.command)) }
+                    }
+                }
             }
         }
     }

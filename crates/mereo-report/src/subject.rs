@@ -116,8 +116,8 @@ pub struct ShownClasses<'a> {
     pub names: &'a [String],
     /// How common each is, `[classes]`.
     pub prior: &'a [f64],
-    /// How common each state is in each, `[classes, parts, states]`.
-    pub state_prior: &'a [f64],
+    /// How common each state is in each, `[classes, parts, states]`, or where each factor is centred.
+    pub habits: &'a [f64],
     /// Rows drawn from each.
     pub samples: &'a [Drawn<'a>],
     /// Rows drawn from hybrids of several.
@@ -130,8 +130,8 @@ pub struct ShownClasses<'a> {
 
 impl<'a> ShownClasses<'a> {
     /// Classes of which nothing is known but their habits.
-    pub fn new(names: &'a [String], prior: &'a [f64], state_prior: &'a [f64]) -> Self {
-        Self { names, prior, state_prior, samples: &[], hybrids: &[], labels: &[], counts: &[] }
+    pub fn new(names: &'a [String], prior: &'a [f64], habits: &'a [f64]) -> Self {
+        Self { names, prior, habits, samples: &[], hybrids: &[], labels: &[], counts: &[] }
     }
 }
 

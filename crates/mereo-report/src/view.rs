@@ -65,10 +65,10 @@ impl<'a> View<'a> {
             samples,
             classes: subject.classes.filter(|classes| {
                 let n = classes.names.len();
-                let slots = parts.map_or(0, |p| p.parts * p.states);
+                let slots = parts.map_or(0, |p| p.parts * crate::classes::habits_of_part(&p));
                 n > 0
                     && classes.prior.len() == n
-                    && n.checked_mul(slots) == Some(classes.state_prior.len())
+                    && n.checked_mul(slots) == Some(classes.habits.len())
             }),
             parts,
             components,

@@ -298,6 +298,7 @@ impl AnyModel {
     pub fn estimator<T: Real>(&self) -> Option<&dyn Estimate<T>> {
         match self {
             Self::Mcvq(model) => Some(model),
+            Self::Mcfa(model) => Some(model),
             _ => None,
         }
     }
@@ -319,6 +320,7 @@ impl AnyModel {
     pub fn classes(&self) -> Option<ClassView<'_>> {
         match self {
             Self::Mcvq(model) => model.class_view(),
+            Self::Mcfa(model) => model.class_view(),
             _ => None,
         }
     }
@@ -345,12 +347,13 @@ impl AnyModel {
     pub fn classifier<T: Real>(&self) -> Option<&dyn Classify<T>> {
         match self {
             Self::Mcvq(model) if model.class_view().is_some() => Some(model),
+            Self::Mcfa(model) if model.class_view().is_some() => Some(model),
             _ => None,
         }
     }
 
-    /// The same parts with one prior over states: in each part that of a class, or a mix of several
-    /// by weight. `blend` has for each part the classes and their weights.
+    /// The same parts with one prior over states or factors: in each part that of a class, or a mix of
+    /// several by weight. `blend` has for each part the classes and their weights.
     ///
     /// ```
     /// # use mereo::core::{Manifest, ModelFile, Tensor};
@@ -368,6 +371,7 @@ impl AnyModel {
     pub fn hybrid(&self, blend: &[Vec<(usize, f64)>]) -> Result<Self> {
         match self {
             Self::Mcvq(model) => model.hybrid(blend).map(Self::Mcvq),
+            Self::Mcfa(model) => model.hybrid(blend).map(Self::Mcfa),
             _ => Err(Error::Incapable {
                 model: self.kind().to_owned(),
                 verb: "blend classes".to_owned(),

@@ -27,7 +27,9 @@ fn files_of_format_1_load_and_score_as_they_did() {
     let names = [
         "mcvq",
         "mcvq-factorised",
+        "mcvq-classes",
         "mcfa",
+        "mcfa-classes",
         "vq",
         "gvq",
         "cvq",

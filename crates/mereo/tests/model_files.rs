@@ -383,6 +383,47 @@ fn a_class_layer_is_seen_from_its_prior() {
 }
 
 #[test]
+fn factors_of_a_class_layer_are_centred_elsewhere() {
+    let bytes = |prior: &[f64], centres: &[f64]| {
+        let n = prior.len();
+        by_hand(
+            &manifest("mcfa"),
+            &[
+                ("class_prior", &[n], prior),
+                ("factor_mean", &[n, 1, 1], centres),
+                ("gate", &[2, 1], &[1.0; 2]),
+                ("loading", &[1, 2, 1], &[1.0, 0.0]),
+                ("noise", &[1, 2], &[1.0; 2]),
+                ("offset", &[1, 2], &[5.0, 0.0]),
+            ],
+        )
+    };
+    let model = open(&bytes(&[0.25, 0.75], &[2.0, -2.0])).unwrap();
+    let table = Table::from(Dense::new(2, 2, vec![7.0, 0.0, 4.0, 0.0]).unwrap());
+    let context = Context::new(0);
+    // With one part the bound is the density: the first column is N(5 ± 2, 1 + 1).
+    let of = |x: f64, centre: f64| -0.25 * (x - 5.0 - centre).powi(2) - 0.5 * 2f64.ln() - LOG_2_PI;
+    let scores = score(model.scorer::<f64>().unwrap(), &table, &context).unwrap();
+    let classes = model.classifier::<f64>().unwrap();
+    let found = classify(classes, Likelihood::Bound, &table, &context).unwrap();
+    let drawn = classify(classes, Likelihood::Importance(4000), &table, &context).unwrap();
+    for (row, x) in [7.0, 4.0].into_iter().enumerate() {
+        let terms = [0.25 * of(x, 2.0).exp(), 0.75 * of(x, -2.0).exp()];
+        let total = terms[0] + terms[1];
+        assert!((scores.rows[row] - total.ln()).abs() < 1e-9);
+        assert!((found.row(row)[0] - terms[0] / total).abs() < 1e-9);
+        assert!((drawn.row(row)[0] - terms[0] / total).abs() < 0.02);
+    }
+    let half = model.hybrid(&[vec![(0, 1.0), (1, 1.0)]]).unwrap();
+    assert_eq!(half.parts().unwrap().mean[..2], [5.0, 0.0]);
+    assert!(half.classes().is_none() && half.classifier::<f64>().is_none());
+    let said = refused(&bytes(&[0.5, 0.4], &[1.0, 2.0]));
+    assert!(said.contains("class_prior"), "{said}");
+    let said = refused(&bytes(&[0.5, 0.5], &[f64::NAN, 2.0]));
+    assert!(said.contains("factor_mean"), "{said}");
+}
+
+#[test]
 fn broken_class_layers_are_refused() {
     let said = refused(&with_classes(&manifest("mcvq"), &[0.25, 0.25], &[1.0, 0.0, 0.2, 0.8]));
     assert!(said.contains("class_prior"), "{said}");

@@ -1,57 +1,149 @@
-//! Thesis chapter 4 on the toy faces: class priors, a hybrid, classification, learned clusters.
+//! Thesis chapter 4: class priors, a hybrid, classification, learned clusters.
 //!
 //! The thesis used photographs of the AR set, which may not be passed on; the toy faces have the
-//! same five classes. `cargo xtask experiments classes`; the number of seeds may follow.
+//! same five classes. Beside them digits (MNIST at 14 x 14), if they are beside the project. What a
+//! kernel machine makes of the same rows, by pixels and by codes: `benches/classes_peers.py` reads
+//! what this program leaves in `target/classes`.
+//!
+//! `cargo xtask experiments classes`; the number of seeds may follow.
+
+use std::path::PathBuf;
 
 use mereo_core::math::adjusted_rand_index;
 use mereo_core::{
-    ClassView, Context, Likelihood, Parts, PartsView, Result, Silent, Table, classify,
+    AnyTable, Cells, ClassView, Classify, Context, Dense, Encode, Labels, Likelihood, Parts,
+    PartsView, Plan, Result, Silent, Table, classify, encode, sample,
 };
 use mereo_data::toy::World;
-use mereo_experiments::{mean_and_spread, parts_plan, seeds};
-use mereo_parts::{Classes, Mcvq, McvqParams, mcvq};
+use mereo_data::write::write_table;
+use mereo_experiments::{draw_pictures, halved_digits, mean_and_spread, seeds};
+use mereo_parts::{Classes, McfaParams, Mcvq, McvqParams, mcfa, mcvq};
 
-const ROWS: usize = 1000;
-const STATES: usize = 8;
+const FACES: [usize; 2] = [1000, 500];
+const DIGITS: [usize; 2] = [2000, 1000];
+
+/// One seeded start: scouts would take ten times as long here.
+fn plan() -> Plan {
+    Plan::default()
+}
+
+/// Rows with labels to learn from, and others to try.
+struct Data {
+    name: &'static str,
+    train: Table<f32>,
+    test: Table<f32>,
+    params: McvqParams,
+    factors: McfaParams,
+}
+
+fn faces(seed: u64) -> Result<Data> {
+    let world = World::Faces;
+    Ok(Data {
+        name: "toy faces",
+        train: world.make(Some(FACES[0]), seed)?.table,
+        test: world.make(Some(FACES[1]), seed + 1000)?.table,
+        params: McvqParams::new(5, 8),
+        factors: McfaParams::new(5, 3),
+    })
+}
+
+/// Digits from another place in the file for every seed.
+fn digits(seed: u64) -> Result<Option<Data>> {
+    let [train, test] = DIGITS;
+    let skip = seed as usize * (train + test);
+    let Some(all) = halved_digits(skip, train + test)? else { return Ok(None) };
+    Ok(Some(Data {
+        name: "digits",
+        train: all.select_rows(&(0..train).collect::<Vec<_>>()),
+        test: all.select_rows(&(train..train + test).collect::<Vec<_>>()),
+        params: McvqParams::new(10, 12),
+        factors: McfaParams::new(6, 6),
+    }))
+}
 
 fn main() -> Result<()> {
     let seeds = seeds(5);
-    supervised(seeds)?;
-    unsupervised(seeds)
-}
-
-/// Section 4.3.1: five classes, five parts; how often new faces are put into the right one.
-fn supervised(seeds: u64) -> Result<()> {
-    let rules = [
-        ("bound", Likelihood::Bound),
-        ("exact", Likelihood::Exact),
-        ("importance, 200 draws", Likelihood::Importance(200)),
-        ("prior, 200 draws (the thesis's way)", Likelihood::Prior(200)),
-    ];
-    let mut right = vec![Vec::new(); rules.len()];
-    for seed in 0..seeds {
-        let (train, test) =
-            (World::Faces.make(Some(ROWS), seed)?, World::Faces.make(Some(500), seed + 1000)?);
-        let context = Context::new(seed).with_threads(0)?;
-        let params = McvqParams { classes: Classes::Labels, ..McvqParams::new(5, STATES) };
-        let (model, _) = mcvq::fit(&params, &train.table, &parts_plan(), &context, &mut Silent)?;
-        let truth = labels(&test.table);
-        for ((_, how), right) in rules.iter().zip(&mut right) {
-            let found = most_likely(&model, *how, &test.table, &context)?;
-            let same = found.iter().zip(&truth).filter(|(a, b)| a == b).count();
-            right.push(same as f64 / truth.len() as f64);
+    for digits_too in [false, true] {
+        let mut told: Vec<(String, Vec<f64>)> = Vec::new();
+        for seed in 0..seeds {
+            let data = if digits_too { digits(seed)? } else { Some(faces(seed)?) };
+            let Some(data) = data else { break };
+            for (rule, right) in supervised(&data, seed)? {
+                let name = format!("{}: {rule}", data.name);
+                match told.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, all)) => all.push(right),
+                    None => told.push((name, vec![right])),
+                }
+            }
         }
-        if seed == 0
-            && let Some(classes) = model.class_view()
-        {
-            let names = train.truth.labels.map(|l| l.names).unwrap_or_default();
-            habits(&model.parts(), &classes, &names);
+        println!("\nClassification of new rows ({seeds} seeds)");
+        for (name, right) in told {
+            let (mean, spread) = mean_and_spread(&right);
+            println!("  {name:<52} {mean:.4} ({spread:.4})");
         }
     }
-    println!("\nClassification of 500 new faces, 5 classes ({seeds} seeds)");
-    for ((name, _), right) in rules.iter().zip(&right) {
-        let (mean, spread) = mean_and_spread(right);
-        println!("  {name:<38} {mean:.4} ({spread:.4})");
+    println!("\nClasses without labels: adjusted Rand index with the labels, over {seeds} seeds");
+    println!(
+        "(thesis Table 4.2: 253 of 255 sunglasses in one of three clusters, neutral and scream"
+    );
+    println!("mixed: about 0.54)");
+    unsupervised(&["neutral", "scream", "sunglasses"], &faces(0)?, seeds)?;
+    if let Some(data) = digits(0)? {
+        unsupervised(&["0", "1", "7"], &data, seeds)?;
+    }
+    Ok(())
+}
+
+/// Section 4.3.1: how often new rows are put into the right class, by each rule.
+fn supervised(data: &Data, seed: u64) -> Result<Vec<(&'static str, f64)>> {
+    let context = Context::new(seed).with_threads(0)?;
+    let params = McvqParams { classes: Classes::Labels, ..data.params.clone() };
+    let (model, _) = mcvq::fit(&params, &data.train, &plan(), &context, &mut Silent)?;
+    let mut found = Vec::new();
+    // Small enough to draw states. Going through all of them would take minutes.
+    let small = data.params.parts <= 5;
+    let rules = [
+        ("MCVQ, bound", Likelihood::Bound),
+        ("MCVQ, importance, 200 draws", Likelihood::Importance(200)),
+        ("MCVQ, prior, 200 draws (the thesis's way)", Likelihood::Prior(200)),
+    ];
+    for (name, how) in rules.into_iter().take(if small { 3 } else { 1 }) {
+        found.push((name, accuracy(&model, how, &data.test, &context)?));
+    }
+    if seed == 0 && small {
+        let names = data.train.about().labels.as_ref().map(|l| l.names.clone());
+        let names = names.unwrap_or_default();
+        if let Some(classes) = model.class_view() {
+            habits(&model.parts(), &classes, &names);
+        }
+        hybrids(&model, &data.train, &names, &context)?;
+    }
+    // Parts of any row, found without labels: codes for the kernel machine.
+    let (plain, _) = mcvq::fit(&data.params, &data.train, &plan(), &context, &mut Silent)?;
+    leave(data, &plain, seed, &context)?;
+    let params = McfaParams { classes: Classes::Labels, ..data.factors.clone() };
+    let (model, _) = mcfa::fit(&params, &data.train, &plan(), &context, &mut Silent)?;
+    found.push(("MCFA, bound", accuracy(&model, Likelihood::Bound, &data.test, &context)?));
+    if small {
+        let how = Likelihood::Importance(200);
+        found.push(("MCFA, importance, 200 draws", accuracy(&model, how, &data.test, &context)?));
+    }
+    Ok(found)
+}
+
+/// Leaves rows, their codes and labels for the kernel machine.
+fn leave(data: &Data, model: &Mcvq, seed: u64, context: &Context) -> Result<()> {
+    let folder = PathBuf::from(format!("target/classes/{}-{seed}", data.name.replace(' ', "-")));
+    std::fs::create_dir_all(&folder).map_err(|e| mereo_core::Error::io(&folder, e))?;
+    for (name, table) in [("train", &data.train), ("test", &data.test)] {
+        let Cells::Dense(cells) = table.cells() else { continue };
+        let codes = encode(model as &dyn Encode<f32>, table, context)?;
+        let labels: Vec<f32> = labels(table).iter().map(|&l| l as f32).collect();
+        let labels = Dense::new(labels.len(), 1, labels)?;
+        for (what, cells) in [("pixels", cells.clone()), ("codes", codes), ("labels", labels)] {
+            let path = folder.join(format!("{name}-{what}.npy"));
+            write_table(&path, &AnyTable::F32(Table::from(cells)))?;
+        }
     }
     Ok(())
 }
@@ -63,7 +155,7 @@ fn habits(view: &PartsView<'_>, classes: &ClassView<'_>, names: &[String]) {
         (part * view.states..(part + 1) * view.states)
             .map(|slot| {
                 let of: Vec<f64> =
-                    (0..names.len()).map(|n| classes.state_prior[n * slots + slot]).collect();
+                    (0..names.len()).map(|n| classes.habits[n * slots + slot]).collect();
                 mean_and_spread(&of).1
             })
             .sum()
@@ -72,65 +164,102 @@ fn habits(view: &PartsView<'_>, classes: &ClassView<'_>, names: &[String]) {
     println!("Thesis Table 4.1, here for part {part}: how common each state is in each class\n");
     for (n, name) in names.iter().enumerate() {
         let first = n * slots + part * view.states;
-        let priors: Vec<String> = classes.state_prior[first..first + view.states]
-            .iter()
-            .map(|p| format!("{p:.2}"))
-            .collect();
+        let priors: Vec<String> =
+            classes.habits[first..first + view.states].iter().map(|p| format!("{p:.2}")).collect();
         println!("  {name:<12} {}", priors.join("  "));
     }
 }
 
-/// Section 4.3.2: three of the classes without their labels.
-fn unsupervised(seeds: u64) -> Result<()> {
-    println!("\nThesis Table 4.2: neutral, scream and sunglasses, 3 classes without labels");
-    println!(
-        "(there 253 of 255 sunglasses were in one cluster, the others mixed: index about 0.54)"
-    );
+/// Figure 4.4: rows drawn from each class, and screaming sunglasses: the part in which sunglasses
+/// differ most from a neutral face, on screaming faces.
+fn hybrids(model: &Mcvq, train: &Table<f32>, names: &[String], context: &Context) -> Result<()> {
+    const DRAWN: usize = 10;
+    let (Some(classes), Some(picture)) = (model.class_view(), train.about().picture) else {
+        return Ok(());
+    };
+    let view = model.parts();
+    let class = |name: &str| names.iter().position(|n| n == name).unwrap_or(0);
+    let [neutral, scream, glasses] = ["neutral", "scream", "sunglasses"].map(class);
+    let slots = view.parts * view.states;
+    let apart = |part: usize| -> f64 {
+        let of = |n: usize, slot: usize| classes.habits[n * slots + slot];
+        let own = part * view.states..(part + 1) * view.states;
+        own.map(|slot| (of(neutral, slot) - of(glasses, slot)).abs()).sum()
+    };
+    let eyes = (0..view.parts).fold(0, |b, k| if apart(k) > apart(b) { k } else { b });
+    let mut cells = Vec::new();
+    let mut draw = |blend: Vec<Vec<(usize, f64)>>| -> Result<()> {
+        let rows = sample(&model.hybrid(&blend)?, DRAWN, false, context)?;
+        cells.extend_from_slice(rows.values());
+        Ok(())
+    };
+    for n in 0..names.len() {
+        draw(vec![vec![(n, 1.0)]; view.parts])?;
+    }
+    let mut blend = vec![vec![(scream, 1.0)]; view.parts];
+    blend[eyes] = vec![(glasses, 1.0)];
+    draw(blend)?;
+    let range = cells.iter().fold((f64::MAX, f64::MIN), |(l, h), &v| (l.min(v), h.max(v)));
+    println!("\n  lines of the picture: {}, screaming sunglasses", names.join(", "));
+    draw_pictures("classes-hybrids", &cells, picture, DRAWN, range)
+}
+
+/// Section 4.3.2: some of the classes without their labels.
+fn unsupervised(classes: &[&str], data: &Data, seeds: u64) -> Result<()> {
+    let names = data.train.about().labels.as_ref().map(|l| l.names.clone()).unwrap_or_default();
+    let all = labels(&data.train);
+    let place = |name: &&str| names.iter().position(|n| n == name).map(|n| n as u32);
+    let wanted: Vec<u32> = classes.iter().filter_map(place).collect();
+    let rows: Vec<usize> = (0..all.len()).filter(|&r| wanted.contains(&all[r])).collect();
+    let table = data.train.select_rows(&rows);
     let mut agreement = Vec::new();
     for seed in 0..seeds {
-        let toy = World::Faces.make(Some(ROWS), seed)?;
-        let names = toy.truth.labels.as_ref().map(|l| l.names.clone()).unwrap_or_default();
-        let wanted: Vec<u32> = ["neutral", "scream", "sunglasses"]
-            .iter()
-            .filter_map(|name| names.iter().position(|n| n == name).map(|n| n as u32))
-            .collect();
-        let all = labels(&toy.table);
-        let rows: Vec<usize> = (0..all.len()).filter(|&r| wanted.contains(&all[r])).collect();
-        let table = toy.table.select_rows(&rows);
         let context = Context::new(seed).with_threads(0)?;
-        let params = McvqParams { classes: Classes::Learned(3), ..McvqParams::new(5, STATES) };
-        let (model, _) = mcvq::fit(&params, &table, &parts_plan(), &context, &mut Silent)?;
+        let params = McvqParams { classes: Classes::Learned(wanted.len()), ..data.params.clone() };
+        let (model, _) = mcvq::fit(&params, &table, &plan(), &context, &mut Silent)?;
         let found = most_likely(&model, Likelihood::Bound, &table, &context)?;
-        let mut counts = vec![vec![0usize; 3]; 3];
+        let mut counts = vec![vec![0usize; wanted.len()]; wanted.len()];
         for (class, label) in found.iter().zip(labels(&table)) {
             if let Some(row) = wanted.iter().position(|w| *w == label) {
                 counts[row][*class as usize] += 1;
             }
         }
         if seed == 0 {
-            for (label, counts) in wanted.iter().zip(&counts) {
-                println!("  {:<12} {counts:?}", names[*label as usize]);
+            for (name, counts) in classes.iter().zip(&counts) {
+                println!("    {name:<12} {counts:?}");
             }
         }
         agreement.push(adjusted_rand_index(&counts));
     }
     let (mean, spread) = mean_and_spread(&agreement);
-    println!("  adjusted Rand index {mean:.4} ({spread:.4}) over {seeds} seeds: {agreement:.3?}");
+    println!("  {}: {mean:.4} ({spread:.4}): {agreement:.3?}", data.name);
     Ok(())
 }
 
 fn labels(table: &Table<f32>) -> Vec<u32> {
-    let of_row = table.about().labels.as_ref().map(|l| l.of_row.clone()).unwrap_or_default();
-    of_row.into_iter().map(|label| label.unwrap_or(u32::MAX)).collect()
+    let of_row = table.about().labels.as_ref().map(|Labels { of_row, .. }| of_row.clone());
+    of_row.unwrap_or_default().into_iter().map(|label| label.unwrap_or(u32::MAX)).collect()
+}
+
+fn accuracy(
+    model: &dyn Classify<f32>,
+    how: Likelihood,
+    table: &Table<f32>,
+    context: &Context,
+) -> Result<f64> {
+    let truth = labels(table);
+    let found = most_likely(model, how, table, context)?;
+    let same = found.iter().zip(&truth).filter(|(a, b)| a == b).count();
+    Ok(same as f64 / truth.len() as f64)
 }
 
 fn most_likely(
-    model: &Mcvq,
+    model: &dyn Classify<f32>,
     how: Likelihood,
     table: &Table<f32>,
     context: &Context,
 ) -> Result<Vec<u32>> {
-    let found = classify::<f32>(model, how, table, context)?;
+    let found = classify(model, how, table, context)?;
     let best = |row: &[f64]| (0..row.len()).fold(0, |b, n| if row[n] > row[b] { n } else { b });
     Ok((0..found.rows()).map(|row| best(found.row(row)) as u32).collect())
 }

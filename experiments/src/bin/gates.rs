@@ -41,9 +41,9 @@ fn main() -> Result<()> {
             entropies.push(gate_entropy(&model.parts()));
             errors.push(mean_rms(&model, &test.table, &context)?);
             if seed == 0 {
-                let file =
-                    name.split(['(', ',']).next().unwrap_or(name).replace([' ', ':', '.'], "-");
-                let file = format!("gates-{file}-{entropic}-{start:?}").to_lowercase();
+                let plain = |c: char| if c.is_alphanumeric() { c } else { '-' };
+                let file: String = name.to_lowercase().chars().map(plain).collect();
+                let file = format!("gates-{}", file.trim_end_matches('-'));
                 draw_parts(&model.parts(), SHAPE, &file)?;
             }
         }

@@ -54,6 +54,17 @@ fn models() -> Vec<Parts> {
             ],
         },
         Parts {
+            manifest: r#"{"format":1,"model":"mcfa","classes":["day","night"]}"#.to_owned(),
+            tensors: vec![
+                tensor("class_prior", &[2], &[0.5; 2]),
+                tensor("factor_mean", &[2, 1, 1], &[1.0, -1.0]),
+                tensor("gate", &[2, 1], &[1.0; 2]),
+                tensor("loading", &[1, 2, 1], &[1.0; 2]),
+                tensor("noise", &[1, 2], &[1.0; 2]),
+                tensor("offset", &[1, 2], &[0.0; 2]),
+            ],
+        },
+        Parts {
             manifest: r#"{"format":1,"model":"mcvq","params":{"gate":"factorised"}}"#.to_owned(),
             tensors: vec![
                 tensor("gate", &[2, 2], &[0.9, 0.1, 0.2, 0.8]),

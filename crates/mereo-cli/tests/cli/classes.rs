@@ -51,6 +51,29 @@ fn labelled_classes_are_learned_shown_and_used() {
 }
 
 #[test]
+fn factors_have_classes_too() {
+    let world = World::new();
+    let size = "--parts 5 --factors 2 --restarts 1 --passes 25 --scouts 2";
+    world.ok(&format!("-q fit mcfa toy:faces {size} --classes labels -o m.safetensors"));
+    let shown = world.json("show m.safetensors --json");
+    assert_eq!(shown["tensors"]["factor_mean"], serde_json::json!([5, 5, 2]));
+    assert_eq!(shown["manifest"]["classes"].as_array().unwrap().len(), 5);
+    let found = world.json("classify m.safetensors toy:faces --json");
+    assert!(found["accuracy"].as_f64().unwrap() > 0.6, "{}", found["accuracy"]);
+    let words = "m.safetensors toy:faces --likelihood importance --samples 20 --json";
+    assert_eq!(world.json(&format!("score {words}"))["kind"], "estimate");
+    assert!(world.json(&format!("classify {words}"))["accuracy"].as_f64().unwrap() > 0.5);
+    let told = world.refused("score m.safetensors toy:faces --likelihood exact");
+    assert!(told.contains("importance"), "{told}");
+    world.ok("-q sample m.safetensors -n 3 --class scream --class sunglasses:2=0.5 -o h.csv");
+    world.ok("-q report m.safetensors toy:faces -o r.html");
+    let page = world.text("r.html");
+    for part in ["factors of a part are centred", "Drawn from each class", "Hybrids"] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
 fn classes_without_labels_are_compared_with_labels() {
     let world = World::new();
     world.ok(&format!("-q fit mcvq toy:faces {SMALL} --classes 3 -o m.safetensors"));

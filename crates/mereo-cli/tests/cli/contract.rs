@@ -287,13 +287,14 @@ fn gates_and_engines_can_be_chosen() {
     for (options, key) in [
         ("--gate factorised --warm 2 --entropic 3", "factorised"),
         ("--engine gibbs --sweeps 2", "gibbs"),
+        ("--engine gibbs --gate factorised", "gibbs"),
     ] {
         world.ok(&format!("fit mcvq d.npy {size} {options} -o m.safetensors"));
         let params = world.json("show m.safetensors --json")["manifest"]["params"].clone();
         assert!(params.to_string().contains(key), "{params}");
         assert_eq!(world.json("score m.safetensors d.npy --json")["kind"], "bound");
     }
-    for wrong in ["--entropic 3", "--warm 3", "--sweeps 3", "--engine gibbs --gate standard"] {
+    for wrong in ["--entropic 3", "--warm 3", "--sweeps 3", "--engine gibbs --classes 2"] {
         let ran = world.run(&format!("fit mcvq d.npy {size} {wrong} -o m.safetensors"));
         assert_eq!(ran.code, Some(1), "{wrong}");
     }

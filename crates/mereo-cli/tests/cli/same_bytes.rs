@@ -49,6 +49,24 @@ fn streaming_learns_the_same_model() {
 }
 
 #[test]
+fn streams_teach_classes_the_same() {
+    let world = World::new();
+    world.ok("toy faces --rows 200 --labels -o d.parquet");
+    world.ok("toy faces --rows 200 -o d.npy");
+    for kind in ["mcvq --states 3", "mcfa --factors 2"] {
+        let model = |options: &str| {
+            world.ok(&format!(
+                "fit {kind} {options} --parts 3 --restarts 1 --passes 4 --scouts 2 -o m.safetensors"
+            ));
+            world.bytes("m.safetensors")
+        };
+        assert!(model("d.npy --classes 3") == model("d.npy --classes 3 --stream"), "{kind}");
+        let labelled = "d.parquet --labels label";
+        assert!(model(labelled) == model(&format!("{labelled} --stream")), "{kind}");
+    }
+}
+
+#[test]
 fn another_seed_is_another_model() {
     let world = World::new();
     let model = |seed: usize| {

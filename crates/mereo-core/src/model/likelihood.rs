@@ -91,13 +91,14 @@ pub trait Classify<T: Real>: Sync {
     );
 }
 
-/// What classes say of the states of parts, lent out.
+/// What classes say of parts, lent out.
 #[derive(Debug, Clone, Copy)]
 pub struct ClassView<'a> {
     /// How common each class is, `[N]`.
     pub prior: &'a [f64],
-    /// How common each state is in each class, `[N, K, J]`.
-    pub state_prior: &'a [f64],
+    /// The habits of each class, `[N, K, J]`: how common each state is, or, where
+    /// [`PartsView::looks`](crate::PartsView::looks) are those of factors, where each factor is centred.
+    pub habits: &'a [f64],
 }
 
 /// The log densities of all rows, worked out in this way.

@@ -1,4 +1,6 @@
-//! The class layer: a higher cause that the states of all parts depend on.
+//! The class layer: a higher cause that the states of all parts depend on, or their factors.
+//!
+//! # States
 //!
 //! A row belongs to one of N classes, n with probability `β_n`, and each class has its own habits:
 //! part k shows state j with probability `b_nkj`. Everything below the states stays as it was.
@@ -21,14 +23,31 @@
 //! Between evidence and codes stand, for each part, three small products over the batch:
 //! `S_k = B_k U_k` `[N, R]`, codes `U_k ∘ (B_kᵀ Q_k)` and statistics `B_k ∘ (Q_k U_kᵀ)`, with
 //! `U = exp(-E)`, `Q_nk = z_n / S_nk`. They cost N/D of the evidence.
+//!
+//! # Factors
+//!
+//! Where parts have factors ([`crate::mcfa`]) a class says where they are centred: in class n
+//! `s_k ~ N(ν_nk, I)` in place of `N(0, I)`. With `q(y, s | x) = z_n Π_k N(s_k; m_nk, Ω_k)` and `m_k`, `Ω_k`, `log S_k`
+//! the code of the part without classes and the log of its normaliser,
+//!
+//! - `m_nk = m_k + Ω_k ν_nk`: the prior adds `ν_nk` to the linear term of the same quadratic, so that the
+//!   covariance is that of every class;
+//! - `log S_nk = log S_k + ν_nk·m_k + ½ ν_nkᵀ Ω_k ν_nk - ½ ν_nk·ν_nk`, and `z_n ∝ β_n Π_k S_nk` as above;
+//! - the parts' updates have `Σ_n z_n m_nk` for the mean and `Ω_k + Σ_n z_n m_nk m_nkᵀ` for the second moment;
+//! - `ν_nk = Σ_c z_n m_nk / (Σ_c z_n + α)`.
+//!
+//! Here α is the precision of a normal prior on every `ν_nk`, as if α rows of every class had been seen
+//! with their factors at 0. Learning raises the bound plus `α (Σ log β - ½ Σ ν·ν)`.
 
+mod factors;
 mod start;
 
 use mereo_core::math::{Matrix, exp_in_place, product, product_nt, product_tn, softmax};
-use mereo_core::{Error, Real, Result};
+use mereo_core::{Error, ModelFile, Real, Result, Source};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use start::{KnownRows, cluster};
+pub(crate) use factors::FactorWork;
+pub(crate) use start::{CLASS_ROWS, KnownFactors, KnownStates, SHORT_PASSES, cluster};
 
 /// A probability below this counts as this: its logarithm is as good as that of 0, and products
 /// with it stay numbers in either type.
@@ -48,10 +67,15 @@ pub enum Classes {
 }
 
 impl Classes {
-    /// Whether there can be so many.
-    pub(crate) fn check(self) -> Result<()> {
+    /// Whether there can be so many, and of a model with such gates.
+    pub(crate) fn check(self, gates_of_rows: bool) -> Result<()> {
         const MOST: usize = 1 << 16;
         match self {
+            Self::Learned(_) | Self::Labels if gates_of_rows => {
+                let problem =
+                    "classes need a gate that all rows share: standard, annealed or r-tied";
+                Err(Error::option("classes", problem))
+            }
             Self::Learned(n) if n == 0 || n > MOST => {
                 Err(Error::option("classes", format!("{n} is not from 1 to {MOST}")))
             }
@@ -60,22 +84,65 @@ impl Classes {
     }
 }
 
-/// What is learned of classes: how common they are, and what states their parts show.
+/// How many rows every class, and every habit of it, is taken to have been seen in beside those
+/// that there are, if nobody says.
+pub(crate) fn default_pseudo_count() -> f64 {
+    0.5
+}
+
+/// Whether a pseudo-count can be used.
+pub(crate) fn check_pseudo_count(pseudo_count: f64) -> Result<()> {
+    if (0.0..=1e9).contains(&pseudo_count) {
+        return Ok(());
+    }
+    Err(Error::option("class-pseudo-count", format!("{pseudo_count} is not from 0 to 1e9")))
+}
+
+/// How classes are learned.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClassPlan {
+    /// How many.
+    pub(crate) classes: usize,
+    /// Whether rows' labels say which.
+    pub(crate) labelled: bool,
+    /// The pseudo-count of their priors.
+    pub(crate) pseudo_count: f64,
+}
+
+impl ClassPlan {
+    /// Nothing if no classes are wanted.
+    pub(crate) fn of<T: Real>(
+        wanted: Classes,
+        pseudo_count: f64,
+        source: &dyn Source<T>,
+    ) -> Result<Option<Self>> {
+        let labels = || source.about().labels.as_ref().map_or(0, |labels| labels.names.len());
+        let (classes, labelled) = match wanted {
+            Classes::None => return Ok(None),
+            Classes::Learned(classes) => (classes, false),
+            Classes::Labels => (labels(), true),
+        };
+        if classes == 0 {
+            let problem = "the data has no labels; name the column that holds them";
+            return Err(Error::option("labels", problem));
+        }
+        Ok(Some(Self { classes, labelled, pseudo_count }))
+    }
+}
+
+/// What is learned of classes: how common they are, and their habits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ClassLayer {
     /// `[N]`.
     pub(crate) prior: Vec<f64>,
-    /// `[N, K, J]`.
-    pub(crate) state_prior: Vec<f64>,
+    /// `[N, K, J]`: how common each state is, or where each factor is centred.
+    pub(crate) habits: Vec<f64>,
 }
 
 impl ClassLayer {
     /// Classes that are equally common and have the same habits, `[K, J]`.
-    pub(crate) fn alike(classes: usize, state_prior: &[f64]) -> Self {
-        Self {
-            prior: vec![1.0 / classes as f64; classes],
-            state_prior: state_prior.repeat(classes),
-        }
+    pub(crate) fn alike(classes: usize, habits: &[f64]) -> Self {
+        Self { prior: vec![1.0 / classes as f64; classes], habits: habits.repeat(classes) }
     }
 
     /// Number of classes, N.
@@ -83,15 +150,18 @@ impl ClassLayer {
         self.prior.len()
     }
 
-    /// The habits of a class, `[K, J]`.
-    pub(crate) fn of(&self, class: usize) -> &[f64] {
-        let slots = self.state_prior.len() / self.prior.len();
-        &self.state_prior[class * slots..(class + 1) * slots]
+    fn slots(&self) -> usize {
+        self.habits.len() / self.prior.len()
     }
 
-    /// How common states are over all classes, `[K, J]`.
+    /// The habits of a class, `[K, J]`.
+    pub(crate) fn of(&self, class: usize) -> &[f64] {
+        &self.habits[class * self.slots()..(class + 1) * self.slots()]
+    }
+
+    /// The mean of the habits over all classes, `[K, J]`.
     pub(crate) fn marginal(&self) -> Vec<f64> {
-        let mut all = vec![0.0; self.state_prior.len() / self.prior.len()];
+        let mut all = vec![0.0; self.slots()];
         for (class, beta) in self.prior.iter().enumerate() {
             for (all, b) in all.iter_mut().zip(self.of(class)) {
                 *all += beta * b;
@@ -100,28 +170,75 @@ impl ClassLayer {
         all
     }
 
-    /// `α (Σ log β + Σ log b)`: what the pseudo-counts add to the bound.
-    pub(crate) fn log_prior(&self, pseudo_count: f64) -> f64 {
+    /// The habits of a hybrid, `[K, J]`: in each of these parts those of a class, or the mean of
+    /// several by weight.
+    pub(crate) fn blend(&self, parts: usize, blend: &[Vec<(usize, f64)>]) -> Result<Vec<f64>> {
+        let problem = |text: String| Err(Error::option("class", text));
+        if blend.len() != parts {
+            return problem(format!("{} parts of {parts} are blended", blend.len()));
+        }
+        let of_part = self.slots() / parts;
+        let mut habits = vec![0.0; self.slots()];
+        for (part, blend) in blend.iter().enumerate() {
+            let total: f64 = blend.iter().map(|(_, weight)| weight).sum();
+            let proper = |&(class, weight): &(usize, f64)| {
+                class < self.classes() && weight >= 0.0 && weight.is_finite()
+            };
+            if !(blend.iter().all(proper) && total > 0.0 && total.is_finite()) {
+                return problem(format!(
+                    "part {part} needs classes below {} with weights that are not all 0",
+                    self.classes()
+                ));
+            }
+            for &(class, weight) in blend {
+                for slot in part * of_part..(part + 1) * of_part {
+                    habits[slot] += weight / total * self.of(class)[slot];
+                }
+            }
+        }
+        Ok(habits)
+    }
+
+    /// What pseudo-counts of the classes themselves add to the bound.
+    fn log_prior(&self, pseudo_count: f64) -> f64 {
         if pseudo_count == 0.0 {
             return 0.0;
         }
-        let logs = self.prior.iter().chain(&self.state_prior).map(|p| p.max(LEAST).ln());
-        pseudo_count * logs.sum::<f64>()
+        pseudo_count * self.prior.iter().map(|p| p.max(LEAST).ln()).sum::<f64>()
     }
 
-    /// Re-estimates both from what rows told.
-    pub(crate) fn relearn(&mut self, told: &ClassStatistics, states: usize, pseudo_count: f64) {
+    /// `α (Σ log β + Σ log b)`: what the pseudo-counts add to the bound.
+    fn log_prior_of_states(&self, pseudo_count: f64) -> f64 {
+        if pseudo_count == 0.0 {
+            return 0.0;
+        }
+        let logs = self.habits.iter().map(|p| p.max(LEAST).ln());
+        self.log_prior(pseudo_count) + pseudo_count * logs.sum::<f64>()
+    }
+
+    fn relearn_prior(&mut self, told: &ClassStatistics, pseudo_count: f64) {
         let rows: f64 = told.total.iter().sum();
-        let slots = self.state_prior.len() / self.prior.len();
+        let all = rows + pseudo_count * self.prior.len() as f64;
+        for (beta, total) in self.prior.iter_mut().zip(&told.total) {
+            *beta = (total + pseudo_count) / all;
+        }
+    }
+
+    /// Re-estimates both from what rows told, habits being how common states are.
+    pub(crate) fn relearn_states(
+        &mut self,
+        told: &ClassStatistics,
+        states: usize,
+        pseudo_count: f64,
+    ) {
+        self.relearn_prior(told, pseudo_count);
+        let slots = self.slots();
         for (class, &total) in told.total.iter().enumerate() {
-            let of = |count: f64, all: f64, ways: usize| {
-                (count + pseudo_count) / (all + pseudo_count * ways as f64)
-            };
-            self.prior[class] = of(total, rows, told.total.len());
             // A class without rows keeps its habits.
             if total + pseudo_count > 0.0 {
+                let all = total + pseudo_count * states as f64;
                 for slot in class * slots..(class + 1) * slots {
-                    self.state_prior[slot] = of(told.states[slot], total, states);
+                    self.habits[slot] = (told.habits[slot] + pseudo_count) / all;
                 }
             }
         }
@@ -129,8 +246,8 @@ impl ClassLayer {
 
     /// What looking needs, in the data's type.
     pub(crate) fn prepare<T: Real>(&self, states: usize, pseudo_count: f64) -> PreparedClasses<T> {
-        let (classes, slots) = (self.classes(), self.state_prior.len() / self.prior.len());
-        let mut by_part = Vec::with_capacity(self.state_prior.len());
+        let (classes, slots) = (self.classes(), self.slots());
+        let mut by_part = Vec::with_capacity(self.habits.len());
         for part in 0..slots / states {
             for class in 0..classes {
                 let habits = &self.of(class)[part * states..(part + 1) * states];
@@ -140,11 +257,43 @@ impl ClassLayer {
         PreparedClasses {
             classes,
             states,
-            log_class: self.prior.iter().map(|b| b.max(LEAST).ln()).collect(),
+            log_class: self.log_class(),
             by_part,
-            log_prior: self.log_prior(pseudo_count),
+            log_prior: self.log_prior_of_states(pseudo_count),
         }
     }
+
+    fn log_class(&self) -> Vec<f64> {
+        self.prior.iter().map(|b| b.max(LEAST).ln()).collect()
+    }
+}
+
+/// The `class_prior` of a file, if it has classes. They need a gate that all rows share.
+pub(crate) fn class_prior_of(
+    file: &mut ModelFile,
+    gates_of_rows: bool,
+    path: &std::path::Path,
+) -> Result<Option<Vec<f64>>> {
+    let Some(shape) = file.get("class_prior").map(|prior| prior.shape.clone()) else {
+        return Ok(None);
+    };
+    if gates_of_rows {
+        let problem = "classes need a gate that all rows share; this model has gates of rows";
+        return Err(Error::option("class_prior", problem));
+    }
+    file.take_distributions("class_prior", &shape[..shape.len().min(1)], path).map(Some)
+}
+
+/// Turns the logs of `β_n Π_k S_nk` of a row into how likely each class is, or the label if there is
+/// one; returns the log of the row's normaliser.
+fn settle(logs: &mut [f64], label: Option<u32>) -> f64 {
+    if let Some(label) = label.map(|label| label as usize).filter(|&label| label < logs.len()) {
+        let norm = logs[label];
+        logs.fill(0.0);
+        logs[label] = 1.0;
+        return norm;
+    }
+    softmax(logs)
 }
 
 /// A class layer, ready to look at batches.
@@ -180,22 +329,22 @@ pub(crate) struct ClassStatistics {
     /// `Σ_c z_n`, `[N]`.
     total: Vec<f64>,
     /// `Σ_c z_n m_nkj`, `[N, K, J]`.
-    states: Vec<f64>,
+    habits: Vec<f64>,
 }
 
 impl ClassStatistics {
     pub(crate) fn new(classes: usize, slots: usize) -> Self {
-        Self { total: vec![0.0; classes], states: vec![0.0; classes * slots] }
+        Self { total: vec![0.0; classes], habits: vec![0.0; classes * slots] }
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
         let pairs = self.total.iter_mut().zip(&other.total);
-        pairs.chain(self.states.iter_mut().zip(&other.states)).for_each(|(a, b)| *a += b);
+        pairs.chain(self.habits.iter_mut().zip(&other.habits)).for_each(|(a, b)| *a += b);
     }
 
     pub(crate) fn reset(&mut self) {
         self.total.fill(0.0);
-        self.states.fill(0.0);
+        self.habits.fill(0.0);
     }
 }
 
@@ -249,7 +398,7 @@ impl<T: Real> PreparedClasses<T> {
                 let habits = &self.by_part[part * classes * states..(part + 1) * classes * states];
                 for (i, (q, b)) in work.product.iter().zip(habits).enumerate() {
                     let (class, state) = (i / states, i % states);
-                    told.states[class * slots + part * states + state] += q.wide() * b.wide();
+                    told.habits[class * slots + part * states + state] += q.wide() * b.wide();
                 }
             }
             work.product.resize(states * rows, T::ZERO);
@@ -305,17 +454,10 @@ impl<T: Real> PreparedClasses<T> {
         }
         let mut of_row = vec![0.0; classes];
         for row in 0..rows {
-            let label = labels.and_then(|l| l[row]).filter(|&l| (l as usize) < classes);
-            if let Some(label) = label {
-                let label = label as usize;
-                out[row] += logs[label * rows + row];
-                posterior[label * rows + row] = 1.0;
-                continue;
-            }
             for (class, log) in of_row.iter_mut().enumerate() {
                 *log = logs[class * rows + row];
             }
-            out[row] += softmax(&mut of_row);
+            out[row] += settle(&mut of_row, labels.and_then(|labels| labels[row]));
             for (class, z) in of_row.iter().enumerate() {
                 posterior[class * rows + row] = *z;
             }

@@ -4,12 +4,14 @@ use mereo_core::math::{HALF_LOG_TWO_PI, exp_in_place, softmax};
 use mereo_core::slots::RowCells;
 use mereo_core::{
     Batch, Classify, Context, Error, Estimate, Likelihood, Random, Real, Result, RowLikelihood,
-    Score,
 };
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
-use super::{Hidden, LogSum, Proposal, by_drawing};
+use super::{
+    Hidden, LARGEST_SQUARE, LogSum, Proposal, TINY, by_drawing, by_the_bound, check_samples,
+    in_shares, log_of_product, of_row,
+};
 use crate::Mcvq;
 use crate::mcvq::Tensors;
 
@@ -17,15 +19,8 @@ use crate::mcvq::Tensors;
 const MOST_JOINT: usize = 1 << 20;
 /// How often each part weighs its states anew for the proposal.
 const ROUNDS: usize = 3;
-/// Draws of a row.
-const MOST_SAMPLES: usize = 1 << 24;
 /// Shares of the proposal: the posterior itself, its square root, the prior.
 const SHARES: [f64; 3] = [0.6, 0.25, 0.15];
-/// The largest square: sums of these over any number of columns stay finite.
-const LARGEST_SQUARE: f64 = 1e295;
-/// A column's density at the states drawn is summed from logarithms if it is this small beside the
-/// column's best.
-const TINY: f64 = 1e-100;
 
 /// A model, ready to be asked for the densities of rows.
 struct States<'a> {
@@ -50,30 +45,13 @@ impl<'a> States<'a> {
         Self {
             classes: classes.map_or(1, |c| c.prior.len()),
             log_class: classes.map_or_else(|| vec![0.0], |c| c.prior.iter().map(log).collect()),
-            log_habit: classes
-                .map_or(model.state_prior, |c| c.state_prior)
-                .iter()
-                .map(log)
-                .collect(),
+            log_habit: classes.map_or(model.state_prior, |c| c.habits).iter().map(log).collect(),
             cost: model.variance.iter().map(|v| 0.5 * v.ln() + HALF_LOG_TWO_PI).collect(),
             inverse: model.variance.iter().map(|v| 1.0 / v.sqrt()).collect(),
             log_gate: model.gate_prior.iter().map(log).collect(),
             model,
         }
     }
-}
-
-/// The logarithm of a product of numbers from [`TINY`] up: it costs less than a sum of logarithms.
-fn log_of_product(factors: impl Iterator<Item = f64>) -> f64 {
-    let (mut log, mut product) = (0.0, 1.0);
-    for factor in factors {
-        product *= factor;
-        if product < TINY {
-            log += product.ln();
-            product = 1.0;
-        }
-    }
-    log + product.ln()
 }
 
 /// A distribution over the states of every part, and its share of the proposal.
@@ -320,19 +298,9 @@ impl Hidden for Row<'_> {
         let Tensors { parts, states, .. } = self.of.model;
         self.propose(from);
         let mut drawn: Vec<Vec<u32>> = Vec::with_capacity(samples);
-        let offset: f64 = random.random();
-        let mut before = 0.0;
-        for (index, component) in self.components.iter().enumerate() {
-            let after = before + component.log_share.exp() * samples as f64;
-            // So many of the points offset, offset + 1, … are this component's.
-            let count = |up_to: f64| (up_to - offset).ceil().max(0.0) as usize;
-            let end = if index + 1 == self.components.len() {
-                samples
-            } else {
-                count(after).min(samples)
-            };
-            let own = end.saturating_sub(count(before).min(samples));
-            before = after;
+        let shares: Vec<f64> = self.components.iter().map(|c| c.log_share.exp()).collect();
+        let counts = in_shares(&shares, samples, random.random());
+        for (component, own) in self.components.iter().zip(counts) {
             let first = drawn.len();
             drawn.resize(first + own, vec![0; parts]);
             for (part, of_part) in component.states.chunks_exact(states).enumerate() {
@@ -424,11 +392,6 @@ fn joint(
     }
 }
 
-/// The random numbers of a row.
-fn of_row<T: Real>(batch: &Batch<'_, T>, row: usize, context: &Context) -> Random {
-    context.random("likelihood", [(batch.first_row + row) as u64, 0])
-}
-
 impl Mcvq {
     fn check_way(&self, how: Likelihood) -> Result<()> {
         let Tensors { parts, states, .. } = self.tensors();
@@ -441,10 +404,7 @@ impl Mcvq {
                 );
                 Err(Error::option("likelihood", problem))
             }
-            Likelihood::Importance(n) | Likelihood::Prior(n) if n == 0 || n > MOST_SAMPLES => {
-                Err(Error::option("samples", format!("{n} is not from 1 to {MOST_SAMPLES}")))
-            }
-            _ => Ok(()),
+            _ => check_samples(how),
         }
     }
 }
@@ -466,12 +426,7 @@ impl<T: Real> Estimate<T> for Mcvq {
         out: &mut [RowLikelihood],
     ) {
         if how == Likelihood::Bound {
-            let mut logs = vec![0.0; batch.rows];
-            self.score_batch(batch, &mut logs);
-            for (out, log) in out.iter_mut().zip(logs) {
-                *out = RowLikelihood { log, ..RowLikelihood::default() };
-            }
-            return;
+            return by_the_bound(self, batch, out);
         }
         let states = States::new(self);
         let mut row = Row::new(&states);

@@ -21,14 +21,78 @@
 //!   the parts a few times: a cell that others explain says little.
 //! - *Prior*: `q = P(S)`, the papers' way, for comparison.
 //!
+//! Where parts have factors ([`crate::mcfa`]) S is continuous and there is no exact way. The proposal
+//! is again a mixture: mostly the Gaussian `Π_k N(m_nk, Ω_k)` of the row with gates of its own, a little
+//! wider than it says, some of it wider still, and a little of the prior.
+//!
 //! Draws are stratified: each component of `q` gets its share of them to within one, and within a
 //! component each part's states come in their proportions (a Latin hypercube). That can only lower
 //! the variance below that of independent draws (up to a factor n/(n-1)), from which the standard
 //! error is reckoned: `se(log P̂) = sd(w) / (mean(w) √n)`. Effective samples are `(Σ w)² / Σ w²`.
 
+mod by_factors;
 mod by_states;
 
-use mereo_core::{Random, RowLikelihood};
+use mereo_core::{Batch, Context, Error, Likelihood, Random, Real, Result, RowLikelihood, Score};
+
+/// Draws of a row.
+const MOST_SAMPLES: usize = 1 << 24;
+/// The largest square: sums of these over any number of columns stay finite.
+const LARGEST_SQUARE: f64 = 1e295;
+/// A column's density is summed from logarithms if it is this small beside the column's best.
+const TINY: f64 = 1e-100;
+
+/// Whether so many draws can be made.
+fn check_samples(how: Likelihood) -> Result<()> {
+    match how {
+        Likelihood::Importance(n) | Likelihood::Prior(n) if n == 0 || n > MOST_SAMPLES => {
+            Err(Error::option("samples", format!("{n} is not from 1 to {MOST_SAMPLES}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The random numbers of a row.
+fn of_row<T: Real>(batch: &Batch<'_, T>, row: usize, context: &Context) -> Random {
+    context.random("likelihood", [(batch.first_row + row) as u64, 0])
+}
+
+/// The bound of every row, of which nothing is drawn.
+fn by_the_bound<T: Real>(model: &dyn Score<T>, batch: &Batch<'_, T>, out: &mut [RowLikelihood]) {
+    let mut logs = vec![0.0; batch.rows];
+    model.score_batch(batch, &mut logs);
+    for (out, log) in out.iter_mut().zip(logs) {
+        *out = RowLikelihood { log, ..RowLikelihood::default() };
+    }
+}
+
+/// Of so many draws, how many each component of a proposal makes: its share to within one.
+fn in_shares(shares: &[f64], samples: usize, offset: f64) -> Vec<usize> {
+    let (mut before, mut taken) = (0.0, 0);
+    let mut counts = Vec::with_capacity(shares.len());
+    for (index, share) in shares.iter().enumerate() {
+        before += share * samples as f64;
+        // So many of the points offset, offset + 1, … are up to here.
+        let up_to = (before - offset).ceil().max(0.0) as usize;
+        let end = if index + 1 == shares.len() { samples } else { up_to.clamp(taken, samples) };
+        counts.push(end - taken);
+        taken = end;
+    }
+    counts
+}
+
+/// The logarithm of a product of numbers from [`TINY`] up: it costs less than a sum of logarithms.
+fn log_of_product(factors: impl Iterator<Item = f64>) -> f64 {
+    let (mut log, mut product) = (0.0, 1.0);
+    for factor in factors {
+        product *= factor;
+        if product < TINY {
+            log += product.ln();
+            product = 1.0;
+        }
+    }
+    log + product.ln()
+}
 
 /// What causes are drawn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,11 @@
 use mereo_core::slots::Ground;
 use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Training, learn};
 
+use super::classes::with_classes;
 use super::learner::McfaLearner;
 use super::starts::Starts;
 use super::{Mcfa, McfaParams};
+use crate::classes::ClassPlan;
 use crate::starts::{Turns, falling_floor};
 
 /// Learns an MCFA model.
@@ -30,12 +32,18 @@ pub fn fit<T: Real>(
     params.check()?;
     let ground = Ground::survey(source, context)?;
     let starts = Starts { params, ground: &ground };
+    let classes = ClassPlan::of(params.classes, params.class_pseudo_count, source)?;
     let turns = Turns::new(&starts, &ground.form);
     let start = |source: &dyn Source<T>, restart: usize, context: &Context| {
-        turns.start(source, restart, context)
+        let start = turns.start(source, restart, context)?;
+        match classes {
+            None => Ok(start),
+            Some(plan) => with_classes(&starts, plan, start, source, context),
+        }
     };
     let learner = McfaLearner {
         start: &start,
+        classes,
         description: format!("{params:?}"),
         entropic: params.entropic,
         ..starts.learner(Some(params.gate), falling_floor(params.noise_floor))

@@ -1,6 +1,6 @@
 //! The passes of MCFA: see the [module](super) for the derivation.
 
-use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, product, product_nt};
+use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, packed as pairs, product, product_nt};
 use mereo_core::slots::{Evidence, Form, Frame, SlotMoments, SlotStatistics, SlotWork};
 use mereo_core::{
     Absent, Batch, Block, Context, Learner, Pass, Real, Result, Schedule, Source, Start, Statistics,
@@ -8,9 +8,10 @@ use mereo_core::{
 use serde::{Deserialize, Serialize};
 
 use super::coefficients::Coefficients;
-use super::normal::{Normal, pairs, place, width};
+use super::normal::{Normal, place, width};
 use super::regression::{Sums, factor_of, solve_column};
 use crate::Gate;
+use crate::classes::{ClassLayer, ClassPlan, ClassStatistics, FactorWork};
 use crate::gate::{log_entropic_prior, move_gate, prior_of_gates};
 use crate::per_row::{Appearance, PerRow, ROUNDS, RowSums, RowWork};
 use mereo_core::Memory;
@@ -29,6 +30,8 @@ pub(crate) struct State {
     pub(crate) offset: Vec<f64>,
     /// `[K, D]`.
     pub(crate) noise: Vec<f64>,
+    /// What factors depend on, if they do.
+    pub(crate) classes: Option<ClassLayer>,
 }
 
 /// Makes the first state of a restart.
@@ -51,6 +54,8 @@ pub(crate) struct McfaLearner<'a, T> {
     pub(crate) observed: Vec<f64>,
     pub(crate) frame: Frame<T>,
     pub(crate) form: Form,
+    /// Classes to learn, if any.
+    pub(crate) classes: Option<ClassPlan>,
     pub(crate) start: &'a Starter<'a, T>,
     /// What the user chose, for checkpoints.
     pub(crate) description: String,
@@ -64,6 +69,7 @@ pub(crate) struct McfaStatistics<T> {
     complete: Vec<f64>,
     /// The same, column by column, over all others, if there are any.
     pairs: Option<SlotStatistics<T>>,
+    classes: Option<ClassStatistics>,
     bound: f64,
     /// In place of all these, where rows have gates of their own.
     rows: RowSums,
@@ -78,6 +84,9 @@ impl<T: Real> Statistics for McfaStatistics<T> {
             (own @ None, Some(other)) => *own = Some(other.clone()),
             (_, None) => {}
         }
+        if let (Some(own), Some(other)) = (&mut self.classes, &other.classes) {
+            own.merge(other);
+        }
         self.bound += other.bound;
         self.rows.merge(&other.rows);
     }
@@ -86,6 +95,9 @@ impl<T: Real> Statistics for McfaStatistics<T> {
         self.slots.reset();
         self.complete.fill(0.0);
         self.pairs = None;
+        if let Some(classes) = &mut self.classes {
+            classes.reset();
+        }
         self.bound = 0.0;
         self.rows.reset();
     }
@@ -111,6 +123,9 @@ pub(crate) struct Prepared<T> {
     /// Of rows in which every cell is observed, for every part: `Ω` in full, and what its
     /// determinant adds to the log of the normaliser.
     complete: Vec<(Vec<f64>, f64)>,
+    /// `N_ss` of such rows, `[K, J (J + 1) / 2]`.
+    complete_pairs: Vec<f64>,
+    classes: Option<ClassLayer>,
     /// If rows have gates of their own in this pass.
     rows: Option<PerRow<T>>,
     forget: bool,
@@ -122,6 +137,7 @@ pub(crate) struct Work<T> {
     linear: SlotWork<T>,
     pairs: SlotWork<T>,
     natural: Vec<T>,
+    classes: FactorWork,
     rows: RowWork<T>,
     memory: Memory<T>,
 }
@@ -191,42 +207,72 @@ impl<T: Real> McfaLearner<'_, T> {
         }
     }
 
-    /// Codes of rows with missing cells: a covariance each.
-    fn look_incomplete(
+    /// Codes of rows one by one: a covariance each if cells are missing, and classes, if there are
+    /// any, between evidence and codes.
+    fn look_rows(
         &self,
         prepared: &Prepared<T>,
         batch: &Batch<'_, T>,
+        complete: bool,
         work: &mut Work<T>,
         statistics: &mut McfaStatistics<T>,
     ) {
         let (rows, j, normal) = (batch.rows, self.factors, self.normal());
-        prepared.pairs.of(batch, &mut work.pairs);
-        let (mut natural, mut code) = (vec![0.0; width(j)], vec![0.0; width(j)]);
-        for part in 0..self.parts {
-            for row in 0..rows {
+        let (many, wide) = (pairs(j), width(j));
+        if !complete {
+            prepared.pairs.of(batch, &mut work.pairs);
+        }
+        let pseudo_count = self.classes.map_or(0.0, |plan| plan.pseudo_count);
+        let classes = prepared.classes.as_ref().map(|c| c.of_factors(self.parts, pseudo_count));
+        let labels = batch.labels.filter(|_| self.classes.is_some_and(|plan| plan.labelled));
+        let (mut natural, mut codes) = (vec![0.0; wide], vec![0.0; self.parts * wide]);
+        for row in 0..rows {
+            let mut norm = 0.0;
+            for (part, code) in codes.chunks_exact_mut(wide).enumerate() {
                 for v in 0..=j {
                     natural[v] = work.natural[(part * (1 + j) + v) * rows + row].wide();
                 }
-                for t in 0..pairs(j) {
-                    natural[1 + j + t] =
-                        work.pairs.slots[(part * pairs(j) + t) * rows + row].wide();
+                for t in part * many..(part + 1) * many {
+                    natural[1 + j + t % many] = if complete {
+                        prepared.complete_pairs[t]
+                    } else {
+                        work.pairs.slots[t * rows + row].wide()
+                    };
                 }
-                let weight = batch.weight(row);
-                statistics.bound += weight * normal.code(part, &natural, &mut code);
+                norm += normal.code(part, &natural, code);
+            }
+            let weight = batch.weight(row);
+            if let (Some(classes), Some(told)) = (&classes, &mut statistics.classes) {
+                let label = labels.and_then(|labels| labels[row]);
+                norm = classes.look(&mut codes, norm, label, &mut work.classes);
+                classes.tell(weight, &work.classes, told);
+            }
+            statistics.bound += weight * norm;
+            for (part, code) in codes.chunks_exact(wide).enumerate() {
                 for f in 0..j {
                     work.linear.slots[(1 + part * j + f) * rows + row] =
                         T::of(weight * code[1 + f]);
                 }
-                for t in 0..pairs(j) {
-                    work.pairs.slots[(part * pairs(j) + t) * rows + row] =
-                        T::of(weight * code[1 + j + t]);
+                for t in 0..many {
+                    let told = weight * code[1 + j + t];
+                    if complete {
+                        statistics.complete[part * many + t] += told;
+                    } else {
+                        work.pairs.slots[(part * many + t) * rows + row] = T::of(told);
+                    }
                 }
             }
         }
-        let sums = statistics.pairs.get_or_insert_with(|| {
-            SlotStatistics::new(self.parts * pairs(j), self.columns(), &self.form)
-        });
-        sums.add(batch, prepared.pairs.frame(), &mut work.pairs);
+        // The priors' own share, said once a pass.
+        if let Some(classes) = classes.filter(|_| batch.first_row == 0) {
+            statistics.bound += classes.log_prior;
+        }
+        if !complete {
+            let sums = statistics.pairs.get_or_insert_with(|| {
+                SlotStatistics::new(self.parts * many, self.columns(), &self.form)
+            });
+            sums.add(batch, prepared.pairs.frame(), &mut work.pairs);
+        }
     }
 
     /// Offset, loading and noise of every column under every part from tied sums; returns the
@@ -373,12 +419,13 @@ impl<T: Real> Learner<T> for McfaLearner<'_, T> {
             Evidence::polynomial(&vec![0.0; self.parts * many], &self.frame, &self.form, |o, d| {
                 gated(o / many, 1 + j + o % many, d)
             });
+        let complete_pairs: Vec<f64> = (0..self.parts * many)
+            .map(|t| (0..columns).map(|d| gated(t / many, 1 + j + t % many, d)[2]).sum())
+            .collect();
         let complete = (0..self.parts)
             .map(|part| {
                 let (mut natural, mut code) = (vec![0.0; width(j)], vec![0.0; width(j)]);
-                for (t, n) in natural[1 + j..].iter_mut().enumerate() {
-                    *n = (0..columns).map(|d| gated(part, 1 + j + t, d)[2]).sum();
-                }
+                natural[1 + j..].copy_from_slice(&complete_pairs[part * many..(part + 1) * many]);
                 let log_norm = self.normal().code(part, &natural, &mut code);
                 let omega = &code[1 + j..];
                 let full = (0..j * j).map(|i| omega[place((i / j).max(i % j), (i / j).min(i % j))]);
@@ -394,6 +441,8 @@ impl<T: Real> Learner<T> for McfaLearner<'_, T> {
             linear,
             pairs,
             complete,
+            complete_pairs,
+            classes: state.classes.clone(),
             rows,
             forget: self.per_row_from() == Some(pass.pass),
             log_entropic_prior: log_entropic_prior(&state.gate, self.entropic),
@@ -406,6 +455,7 @@ impl<T: Real> Learner<T> for McfaLearner<'_, T> {
             slots: SlotStatistics::new(1 + parts * j, self.columns(), &self.form),
             complete: vec![0.0; parts * pairs(j)],
             pairs: None,
+            classes: self.classes.map(|plan| ClassStatistics::new(plan.classes, parts * j)),
             bound: 0.0,
             rows: match self.per_row_from() {
                 Some(_) => RowSums::new(parts * width(j), self.columns()),
@@ -419,6 +469,7 @@ impl<T: Real> Learner<T> for McfaLearner<'_, T> {
             linear: SlotWork::default(),
             pairs: SlotWork::default(),
             natural: Vec::new(),
+            classes: FactorWork::default(),
             rows: RowWork::default(),
             memory: Memory::default(),
         }
@@ -464,10 +515,10 @@ impl<T: Real> Learner<T> for McfaLearner<'_, T> {
             batch.block,
             Block::Dense { complete: true, .. } | Block::Sparse { absent: Absent::Zero, .. }
         );
-        if complete {
+        if complete && prepared.classes.is_none() {
             self.look_complete(prepared, batch, work, statistics);
         } else {
-            self.look_incomplete(prepared, batch, work, statistics);
+            self.look_rows(prepared, batch, complete, work, statistics);
         }
         statistics.slots.add(batch, prepared.linear.frame(), &mut work.linear);
     }
@@ -487,6 +538,11 @@ impl<T: Real> Learner<T> for McfaLearner<'_, T> {
         pass: Pass,
     ) -> Vec<String> {
         let floor: Vec<f64> = self.reference.iter().map(|v| v * self.floor.at(pass.pass)).collect();
+        if let (Some(layer), Some(told), Some(plan)) =
+            (&mut state.classes, &statistics.classes, self.classes)
+        {
+            layer.relearn_factors(told, plan.pseudo_count);
+        }
         if self.is_per_row(pass) {
             let moments = statistics.rows.moments(self.columns());
             let shares = self.relearn_rows(state, &moments, &floor);

@@ -29,7 +29,10 @@
 //!
 //! Each raises F, so F never falls at a fixed floor. Factors may be rotated without changing
 //! anything: a part's loadings span a space and are no more unique than that.
+//!
+//! With classes, factors are centred elsewhere in each: see `classes/mod.rs` of this crate.
 
+mod classes;
 mod coefficients;
 mod fit;
 mod learner;
@@ -43,4 +46,6 @@ mod tests;
 
 pub use fit::fit;
 pub use model::Mcfa;
+pub(crate) use model::Tensors;
+pub(crate) use normal::{Normal, factor, place, width};
 pub use params::McfaParams;

@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
-use mereo_core::math::HALF_LOG_TWO_PI;
+use mereo_core::math::{HALF_LOG_TWO_PI, packed as pairs};
 use mereo_core::slots::{Form, Frame, RowCells};
 use mereo_core::{
-    Batch, Encode, Explain, Looks, Manifest, ModelFile, Parts, PartsView, Random, Real,
-    Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
+    Batch, ClassView, Encode, Error, Explain, Looks, Manifest, ModelFile, Parts, PartsView, Random,
+    Real, Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
 };
 use rand_distr::{Distribution, StandardNormal};
 
 use super::coefficients::Coefficients;
 use super::learner::State;
-use super::normal::{Normal, pairs, place, width};
+use super::normal::{Normal, place, width};
+use crate::classes::{ClassLayer, FactorWork, class_prior_of};
 use crate::gate::{has_gates_of_rows, say_gates_of_rows};
 use crate::per_row::{Appearance, PerRow, ROUNDS_ALONE, RowWork};
 
@@ -31,20 +32,38 @@ pub struct Mcfa {
     offset: Vec<f64>,
     noise: Vec<f64>,
     gates_of_rows: bool,
+    classes: Option<ClassLayer>,
     /// What each part can look like, `[K, 1 + 2J, D]`: see [`Looks::Factors`].
     looks: Vec<f64>,
     /// The offset is the look that stands for the part, `[K, 1 + 2J]`.
     look_prior: Vec<f64>,
 }
 
+/// The numbers of a model, lent out.
+#[derive(Clone, Copy)]
+pub(crate) struct Tensors<'a> {
+    pub(crate) parts: usize,
+    pub(crate) factors: usize,
+    pub(crate) columns: usize,
+    /// `[D, K]`.
+    pub(crate) gate_prior: &'a [f64],
+    /// `[K, D, J]`.
+    pub(crate) loading: &'a [f64],
+    /// `[K, D]`.
+    pub(crate) offset: &'a [f64],
+    pub(crate) noise: &'a [f64],
+}
+
 /// What was found of one row.
-struct Found<'a> {
-    row: usize,
+pub(crate) struct Found<'a> {
+    pub(crate) row: usize,
     /// `[K, V]`.
-    codes: &'a [f64],
+    pub(crate) codes: &'a [f64],
     /// Its own gates, `[K, D]`, if it has them.
     gates: Option<Vec<&'a [f64]>>,
-    bound: f64,
+    /// How likely each class is, `[N]`, if there are classes.
+    pub(crate) classes: &'a [f64],
+    pub(crate) bound: f64,
 }
 
 impl Mcfa {
@@ -52,9 +71,10 @@ impl Mcfa {
     pub const KIND: &'static str = "mcfa";
 
     pub(crate) fn from_state(state: State, parts: usize, factors: usize) -> Self {
-        let State { gate, loading, offset, noise } = state;
+        let State { gate, loading, offset, noise, classes } = state;
         let gate_prior = gate.clone();
-        Self::new(factors, [gate, gate_prior, loading, offset, noise], parts)
+        let model = Self::new(factors, [gate, gate_prior, loading, offset, noise], parts);
+        Self { classes, ..model }
     }
 
     fn new(factors: usize, tensors: [Vec<f64>; 5], parts: usize) -> Self {
@@ -84,6 +104,7 @@ impl Mcfa {
             offset,
             noise,
             gates_of_rows: false,
+            classes: None,
             looks,
             look_prior,
         }
@@ -97,6 +118,60 @@ impl Mcfa {
     /// Whether every row has a gate of its own, with `gate_prior` as its prior, instead of `gate`.
     pub fn has_gates_of_rows(&self) -> bool {
         self.gates_of_rows
+    }
+
+    /// The classes that factors depend on, if they do.
+    pub fn class_view(&self) -> Option<ClassView<'_>> {
+        let classes = self.classes.as_ref()?;
+        Some(ClassView { prior: &classes.prior, habits: &classes.habits })
+    }
+
+    /// The same parts without classes, the factors of each centred where a class has them, or at the
+    /// mean of several by weight: half of a smile is half a smile. `blend` has for each part the
+    /// classes and their weights. Where factors are centred is said by the offset.
+    ///
+    /// ```
+    /// # use mereo_core::{Manifest, ModelFile, Parts, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("mcfa"));
+    /// # file.insert("gate", Tensor::new(vec![1, 1], vec![1.0]));
+    /// # file.insert("loading", Tensor::new(vec![1, 1, 1], vec![2.0]));
+    /// # file.insert("offset", Tensor::new(vec![1, 1], vec![5.0]));
+    /// # file.insert("noise", Tensor::new(vec![1, 1], vec![1.0]));
+    /// # file.insert("class_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
+    /// # file.insert("factor_mean", Tensor::new(vec![2, 1, 1], vec![1.0, -1.0]));
+    /// # let model = mereo_parts::Mcfa::from_file(file, "by hand".as_ref())?;
+    /// // One column of one part; its factor is centred at 1 in class 0 and at -1 in class 1.
+    /// assert_eq!(model.hybrid(&[vec![(0, 1.0)]])?.offset(), [7.0]);
+    /// assert_eq!(model.hybrid(&[vec![(0, 1.0), (1, 1.0)]])?.offset(), [5.0]);
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    pub fn hybrid(&self, blend: &[Vec<(usize, f64)>]) -> Result<Self> {
+        let Some(classes) = &self.classes else {
+            return Err(Error::option("class", "this model has no classes"));
+        };
+        let centre = classes.blend(self.parts, blend)?;
+        let mut offset = self.offset.clone();
+        for (i, offset) in offset.iter_mut().enumerate() {
+            let (part, d) = (i / self.columns, i % self.columns);
+            let own = &centre[part * self.factors..(part + 1) * self.factors];
+            *offset += self.loading_of(part, d).iter().zip(own).map(|(l, v)| l * v).sum::<f64>();
+        }
+        let [gate, gate_prior] = [&self.gate, &self.gate_prior].map(Clone::clone);
+        let (loading, noise) = (self.loading.clone(), self.noise.clone());
+        Ok(Self::new(self.factors, [gate, gate_prior, loading, offset, noise], self.parts))
+    }
+
+    /// All that was learned, lent out.
+    pub(crate) fn tensors(&self) -> Tensors<'_> {
+        Tensors {
+            parts: self.parts,
+            factors: self.factors,
+            columns: self.columns,
+            gate_prior: &self.gate_prior,
+            loading: &self.loading,
+            offset: &self.offset,
+            noise: &self.noise,
+        }
     }
 
     /// Number of columns, D.
@@ -125,7 +200,7 @@ impl Mcfa {
     }
 
     /// Takes a model out of a file: `gate`, `loading`, `offset`, `noise` and, if it differs from the
-    /// gate, `gate_prior`.
+    /// gate, `gate_prior`. With a `class_prior`, `factor_mean` says where factors are in each class.
     pub fn from_file(mut file: ModelFile, path: &Path) -> Result<Self> {
         let shape = match file.get("loading") {
             Some(loading) if loading.shape.len() == 3 => loading.shape.clone(),
@@ -141,8 +216,16 @@ impl Mcfa {
             None => gate.clone(),
         };
         let own = has_gates_of_rows(&file.manifest.params);
+        let classes = match class_prior_of(&mut file, own, path)? {
+            None => None,
+            Some(prior) => {
+                let shape = [prior.len(), parts, factors];
+                let habits = file.take_means("factor_mean", &shape, path)?;
+                Some(ClassLayer { prior, habits })
+            }
+        };
         let model = Self::new(factors, [gate, gate_prior, loading, offset, noise], parts);
-        Ok(model.with_gates_of_rows(own))
+        Ok(Self { classes, ..model }.with_gates_of_rows(own))
     }
 
     /// The model as a file, to be given more to say about itself.
@@ -157,6 +240,11 @@ impl Mcfa {
         file.insert("loading", Tensor::new(vec![k, d, j], self.loading.clone()));
         file.insert("offset", Tensor::new(vec![k, d], self.offset.clone()));
         file.insert("noise", Tensor::new(vec![k, d], self.noise.clone()));
+        if let Some(ClassLayer { prior, habits }) = &self.classes {
+            let n = prior.len();
+            file.insert("class_prior", Tensor::new(vec![n], prior.clone()));
+            file.insert("factor_mean", Tensor::new(vec![n, k, j], habits.clone()));
+        }
         file
     }
 
@@ -172,7 +260,7 @@ impl Mcfa {
     }
 
     /// Finds codes (and gates, if rows have their own) of a batch's rows, in double precision.
-    fn find<T: Real>(&self, batch: &Batch<'_, T>, visit: impl FnMut(&Found<'_>)) {
+    pub(crate) fn find<T: Real>(&self, batch: &Batch<'_, T>, visit: impl FnMut(&Found<'_>)) {
         if self.gates_of_rows { self.find_own(batch, visit) } else { self.find_tied(batch, visit) }
     }
 
@@ -213,6 +301,8 @@ impl Mcfa {
         }
         let (mut cells, mut natural) = (RowCells::default(), vec![0.0; v]);
         let mut codes = vec![0.0; self.parts * v];
+        let classes = self.classes.as_ref().map(|classes| classes.of_factors(self.parts, 0.0));
+        let mut work = FactorWork::default();
         for row in 0..batch.rows {
             cells.take(batch, row);
             let complete = cells.iter().count() == self.columns;
@@ -236,7 +326,10 @@ impl Mcfa {
                 }
                 bound += self.code(&normal, part, &mut natural, code);
             }
-            visit(&Found { row, codes: &codes, gates: None, bound });
+            if let Some(classes) = &classes {
+                bound = classes.look(&mut codes, bound, None, &mut work);
+            }
+            visit(&Found { row, codes: &codes, gates: None, classes: &work.posterior, bound });
         }
     }
 
@@ -312,7 +405,8 @@ impl Mcfa {
                         .copy_from_slice(&work.codes[i * v..(i + 1) * v]);
                     gates.push(&work.gates[i * self.columns..(i + 1) * self.columns]);
                 }
-                visit(&Found { row: first + row, codes: &codes, gates: Some(gates), bound });
+                let (row, gates, classes) = (first + row, Some(gates), &[][..]);
+                visit(&Found { row, codes: &codes, gates, classes, bound });
             }
         }
     }
@@ -390,8 +484,12 @@ impl Sample for Mcfa {
 
     fn sample_row(&self, random: &mut Random, noise: bool, row: &mut [f64]) {
         let mut codes = vec![0.0; self.parts * (1 + self.factors)];
-        for code in codes.chunks_exact_mut(1 + self.factors) {
-            code[1..].iter_mut().for_each(|s| *s = StandardNormal.sample(random));
+        let centre = self.classes.as_ref().map(|c| c.of(draw(&c.prior, random).unwrap_or(0)));
+        for (part, code) in codes.chunks_exact_mut(1 + self.factors).enumerate() {
+            for (f, s) in code[1..].iter_mut().enumerate() {
+                let normal: f64 = StandardNormal.sample(random);
+                *s = normal + centre.map_or(0.0, |c| c[part * self.factors + f]);
+            }
         }
         let look = |part: usize, d: usize| {
             self.look(part, d, &codes[part * (1 + self.factors)..(part + 1) * (1 + self.factors)])

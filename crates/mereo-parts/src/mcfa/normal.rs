@@ -6,26 +6,23 @@
 //! the posterior of `s` is `N(P^-1 h, P^-1)` and the log of the normaliser
 //! `N_1 + ½ hᵀ P^-1 h - ½ log |P|`.
 
+use mereo_core::math::{cholesky_solve, packed};
+
 use crate::per_row::Appearance;
 
 /// The place of a pair, `row >= column`, among the packed ones.
-pub(super) fn place(row: usize, column: usize) -> usize {
+pub(crate) fn place(row: usize, column: usize) -> usize {
     row * (row + 1) / 2 + column
 }
 
-/// How many pairs there are.
-pub(super) fn pairs(factors: usize) -> usize {
-    factors * (factors + 1) / 2
-}
-
 /// Numbers in a part's code.
-pub(super) fn width(factors: usize) -> usize {
-    1 + factors + pairs(factors)
+pub(crate) fn width(factors: usize) -> usize {
+    1 + factors + packed(factors)
 }
 
-/// Factors a packed symmetric matrix into `L Lᵀ`, in place. No pivot is taken below `least`, which
-/// rounding alone can make it.
-pub(super) fn factor(matrix: &mut [f64], size: usize, least: f64) {
+/// Factors a packed symmetric matrix into `L Lᵀ`, in place, as [`mereo_core::math::cholesky`] does, but
+/// no pivot is taken below `least`, which rounding alone can make it.
+pub(crate) fn factor(matrix: &mut [f64], size: usize, least: f64) {
     for r in 0..size {
         for c in 0..=r {
             let mut sum = matrix[place(r, c)];
@@ -35,23 +32,6 @@ pub(super) fn factor(matrix: &mut [f64], size: usize, least: f64) {
             matrix[place(r, c)] =
                 if r == c { sum.max(least).sqrt() } else { sum / matrix[place(c, c)] };
         }
-    }
-}
-
-/// Solves `L Lᵀ y = x`, in place.
-pub(super) fn solve(lower: &[f64], x: &mut [f64]) {
-    let size = x.len();
-    for r in 0..size {
-        for c in 0..r {
-            x[r] -= lower[place(r, c)] * x[c];
-        }
-        x[r] /= lower[place(r, r)];
-    }
-    for r in (0..size).rev() {
-        for below in r + 1..size {
-            x[r] -= lower[place(below, r)] * x[below];
-        }
-        x[r] /= lower[place(r, r)];
     }
 }
 
@@ -94,7 +74,7 @@ impl Appearance for Normal {
         factor(matrix, size, 1.0);
         let log_root: f64 = (0..size).map(|r| matrix[place(r, r)].ln()).sum();
         mean.copy_from_slice(&natural[1..=size]);
-        solve(matrix, mean);
+        cholesky_solve(matrix, size, mean);
         let fit: f64 = mean.iter().zip(&natural[1..]).map(|(m, h)| m * h).sum();
         invert(matrix, size);
         for r in 0..size {

@@ -3,7 +3,8 @@
 use mereo_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::Gate;
+use crate::classes::{check_pseudo_count, default_pseudo_count};
+use crate::{Classes, Gate};
 
 /// The size of the model and how it is learned. The one place where defaults live.
 ///
@@ -28,6 +29,13 @@ pub struct McfaParams {
     pub noise_floor: f64,
     /// How many random starts are scouted on a sample of the rows beside the seeded one.
     pub scouts: usize,
+    /// Which classes factors depend on.
+    #[serde(default)]
+    pub classes: Classes,
+    /// How many rows every class is taken to have been seen in beside those that there are, with
+    /// its factors at 0.
+    #[serde(default = "default_pseudo_count")]
+    pub class_pseudo_count: f64,
 }
 
 impl McfaParams {
@@ -40,6 +48,8 @@ impl McfaParams {
             entropic: 0.0,
             noise_floor: 0.01,
             scouts: 30,
+            classes: Classes::None,
+            class_pseudo_count: default_pseudo_count(),
         }
     }
 
@@ -70,6 +80,9 @@ impl McfaParams {
             ));
         }
         self.gate.check()?;
-        crate::gate::check_entropic(self.entropic, self.gate.per_row_from().is_some())
+        check_pseudo_count(self.class_pseudo_count)?;
+        let gates_of_rows = self.gate.per_row_from().is_some();
+        self.classes.check(gates_of_rows)?;
+        crate::gate::check_entropic(self.entropic, gates_of_rows)
     }
 }

@@ -1,6 +1,8 @@
 //! Offset, loading and noise of a column, from sums over its rows: see the [module](super).
 
-use super::normal::{factor, pairs, place, solve};
+use mereo_core::math::{cholesky_solve, packed};
+
+use super::normal::{factor, place};
 
 /// Sums over the rows that observe a column, each counting by its weight (and its gate, if it has
 /// one of its own).
@@ -17,7 +19,7 @@ pub(super) struct Sums<'a> {
 /// The factor of `C = Σ E[ssᵀ] - Σm Σmᵀ/n`, packed, from the packed `Σ E[ssᵀ]`.
 pub(super) fn factor_of(pairs_sum: &[f64], mean: &[f64], count: f64, out: &mut [f64]) {
     let size = mean.len();
-    debug_assert_eq!(pairs_sum.len(), pairs(size));
+    debug_assert_eq!(pairs_sum.len(), packed(size));
     let mut largest = 0.0f64;
     for r in 0..size {
         for c in 0..=r {
@@ -35,7 +37,7 @@ pub(super) fn solve_column(lower: &[f64], sums: &Sums<'_>, loading: &mut [f64]) 
         *l = xm - first * m / count;
     }
     let told: Vec<f64> = loading.to_vec();
-    solve(lower, loading);
+    cholesky_solve(lower, mean.len(), loading);
     let explained: f64 = loading.iter().zip(&told).map(|(l, c)| l * c).sum();
     let shift: f64 = loading.iter().zip(mean).map(|(l, m)| l * m).sum();
     ((first - shift) / count, (second - first * first / count - explained).max(0.0))

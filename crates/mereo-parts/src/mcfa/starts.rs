@@ -37,6 +37,7 @@ impl<T: Real> Starts<'_, T> {
             observed: self.ground.moments.weight.clone(),
             frame: self.ground.frame.clone(),
             form: self.ground.form.clone(),
+            classes: None,
             start: &|_, _, _| {
                 Err(Error::option("restarts", "this learner goes on from a given state"))
             },
@@ -53,11 +54,12 @@ impl<T: Real> Starts<'_, T> {
             loading,
             offset: repeat(&self.ground.moments.mean),
             noise: repeat(&self.ground.reference.iter().map(|v| 0.5 * v).collect::<Vec<_>>()),
+            classes: None,
         }
     }
 
     /// Learns rows of which this is the ground from a given state.
-    fn go_on(
+    pub(super) fn go_on(
         &self,
         rows: &Table<T>,
         state: &State,

@@ -15,6 +15,9 @@ use crate::Gate;
 use crate::fixtures::{Fixture, close};
 use crate::starts::{sample as start_sample, seeded};
 
+mod classes;
+mod likelihood;
+
 #[test]
 fn agrees_with_the_reference_implementation() {
     let fixture = Fixture::open("mcfa_standard_joint");
@@ -31,6 +34,7 @@ fn agrees_with_the_reference_implementation() {
             loading: fixture.get("/inputs/Lam"),
             offset: fixture.get("/inputs/rho"),
             noise: fixture.get("/inputs/psi"),
+            classes: None,
         };
         let start = |_: &dyn Source<f64>, _: usize, _: &Context| {
             Ok(Start { state: begin.clone(), how: "given".into() })
@@ -84,6 +88,7 @@ fn random_model(seed: u64, parts: usize, factors: usize, columns: usize) -> Mcfa
         loading: draw(parts * columns * factors, -1.5, 1.5),
         offset: draw(parts * columns, -1.0, 2.0),
         noise: draw(parts * columns, 0.2, 2.0),
+        classes: None,
     };
     Mcfa::from_state(state, parts, factors)
 }
@@ -97,6 +102,7 @@ fn with_hard_gates(model: &Mcfa, parts: usize) -> Mcfa {
         loading: model.loading().to_vec(),
         offset: model.offset().to_vec(),
         noise: model.noise().to_vec(),
+        classes: None,
     };
     Mcfa::from_state(state, parts, model.factors())
 }
@@ -336,6 +342,7 @@ fn missing_cells_are_filled_from_the_part_that_they_belong_to() {
         loading: vec![1.0, 2.0],
         offset: vec![10.0, 20.0],
         noise: vec![1e-6; 2],
+        classes: None,
     };
     let model = Mcfa::from_state(state, 1, 1);
     let table = Table::from(Dense::new(1, 2, vec![11.5, f64::NAN]).unwrap());

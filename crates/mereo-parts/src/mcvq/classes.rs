@@ -8,37 +8,13 @@
 
 use mereo_core::slots::{Evidence, Ground, SlotParams, SlotWork, responsibilities};
 use mereo_core::{
-    Context, Error, Plan, Real, Result, Schedule, Silent, Source, Start, Table, learn, sample_rows,
+    Context, Plan, Real, Result, Schedule, Silent, Source, Start, Table, learn, sample_rows,
 };
 
-use super::McvqParams;
-use super::learner::{ClassPlan, McvqLearner, State};
+use super::learner::{McvqLearner, State};
 use super::starts::Starts;
 use crate::Gate;
-use crate::classes::{ClassLayer, Classes, KnownRows, cluster};
-
-/// Rows that first classes are found in.
-const CLASS_ROWS: usize = 4000;
-/// Passes that parts are learned for before.
-const SHORT_PASSES: usize = 30;
-
-/// How classes are learned; nothing if there are none.
-pub(super) fn class_plan<T: Real>(
-    params: &McvqParams,
-    source: &dyn Source<T>,
-) -> Result<Option<ClassPlan>> {
-    let labels = || source.about().labels.as_ref().map_or(0, |labels| labels.names.len());
-    let (classes, labelled) = match params.classes {
-        Classes::None => return Ok(None),
-        Classes::Learned(classes) => (classes, false),
-        Classes::Labels => (labels(), true),
-    };
-    if classes == 0 {
-        let problem = "the data has no labels; name the column that holds them";
-        return Err(Error::option("labels", problem));
-    }
-    Ok(Some(ClassPlan { classes, labelled, pseudo_count: params.class_pseudo_count }))
-}
+use crate::classes::{CLASS_ROWS, ClassLayer, ClassPlan, KnownStates, SHORT_PASSES, cluster};
 
 /// Gives a start its first classes.
 pub(super) fn with_classes<T: Real>(
@@ -107,12 +83,12 @@ fn first_classes<T: Real>(
         None,
     );
     let weights = sample.about().weights.clone().unwrap_or_else(|| vec![1.0; rows]);
-    let known = KnownRows {
+    let known = KnownStates {
         evidence: &evidence,
         codes: &codes,
         weights: &weights,
-        parts: params.parts,
         states: params.states,
+        pseudo_count: plan.pseudo_count,
     };
-    Ok(cluster(&known, plan.classes, &state.state_prior, plan.pseudo_count, context))
+    Ok(cluster(&known, plan.classes, &state.state_prior, context))
 }

@@ -5,11 +5,12 @@ use mereo_core::{
     Context, Learned, Observer, Plan, Real, Result, Schedule, Source, Start, Training, learn,
 };
 
-use super::classes::{class_plan, with_classes};
+use super::classes::with_classes;
 use super::learner::McvqLearner;
 use super::rows::Gibbs;
 use super::starts::Starts;
 use super::{Beginning, Engine, Mcvq, McvqParams};
+use crate::classes::ClassPlan;
 use crate::starts::{Turns, falling_floor, sample};
 
 /// Learns an MCVQ model.
@@ -34,7 +35,7 @@ pub fn fit<T: Real>(
     params.check()?;
     let ground = Ground::survey(source, context)?;
     let starts = Starts { params, ground: &ground };
-    let classes = class_plan(params, source)?;
+    let classes = ClassPlan::of(params.classes, params.class_pseudo_count, source)?;
     let turns = Turns::new(&starts, &ground.form);
     let start_of_parts = |source: &dyn Source<T>, restart: usize, context: &Context| {
         if params.start == Beginning::Papers {

@@ -11,7 +11,7 @@ use mereo_core::{
 use serde::{Deserialize, Serialize};
 
 use crate::Gate;
-use crate::classes::{ClassLayer, ClassStatistics, ClassWork, PreparedClasses};
+use crate::classes::{ClassLayer, ClassPlan, ClassStatistics, ClassWork, PreparedClasses};
 use crate::gate::{log_entropic_prior, move_gate, prior_of_gates};
 use crate::per_row::{RowSums, RowWork};
 use mereo_core::Memory;
@@ -71,17 +71,6 @@ pub(crate) struct McvqLearner<'a, T> {
     pub(crate) description: String,
 }
 
-/// How classes are learned.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ClassPlan {
-    /// How many.
-    pub(crate) classes: usize,
-    /// Whether rows' labels say which.
-    pub(crate) labelled: bool,
-    /// The pseudo-count of their priors.
-    pub(crate) pseudo_count: f64,
-}
-
 /// What rows tell.
 pub(crate) struct McvqStatistics<T> {
     slots: SlotStatistics<T>,
@@ -130,6 +119,7 @@ pub(crate) struct Prepared<T> {
     keep_worst: bool,
     /// If rows have gates of their own in this pass.
     rows: Option<RowPass<T>>,
+    pass: Pass,
 }
 
 /// Memory for looking at a batch.
@@ -148,7 +138,7 @@ impl<T: Real> McvqLearner<'_, T> {
 
     /// The first pass in which rows have gates of their own.
     fn per_row_from(&self) -> Option<usize> {
-        if self.gibbs.is_some() { Some(0) } else { self.gate.per_row_from() }
+        self.gate.per_row_from()
     }
 
     fn is_per_row(&self, pass: Pass) -> bool {
@@ -275,6 +265,7 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
                 log_entropic_prior: log_entropic_prior(&state.gate, self.entropic),
                 ..RowPass::new(&params, &self.frame)
             }),
+            pass,
         }
     }
 
@@ -344,6 +335,9 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
                     bound += batch.weight(row) * norm.wide();
                 }
             }
+            if let Some(gibbs) = &self.gibbs {
+                gibbs.sample_codes(&mut work.slots, self.states, batch, prepared.pass);
+            }
         }
         statistics.bound += bound - HALF_LOG_TWO_PI * work.observed;
         if prepared.keep_worst {
@@ -382,7 +376,7 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
         if let (Some(layer), Some(told), Some(plan)) =
             (&mut state.classes, &statistics.classes, self.classes)
         {
-            layer.relearn(told, self.states, plan.pseudo_count);
+            layer.relearn_states(told, self.states, plan.pseudo_count);
         }
         moments.relearn(&self.frame, &floor, &mut state.mean, &mut state.variance);
         if per_row {

@@ -11,7 +11,7 @@ use mereo_core::{
 use rand_distr::{Distribution, StandardNormal};
 
 use super::learner::State;
-use crate::classes::{ClassLayer, ClassWork};
+use crate::classes::{ClassLayer, ClassWork, class_prior_of};
 use crate::gate::{has_gates_of_rows, say_gates_of_rows};
 
 /// A learned MCVQ model.
@@ -83,7 +83,7 @@ impl Mcvq {
     /// The classes that states depend on, if they do.
     pub fn class_view(&self) -> Option<ClassView<'_>> {
         let classes = self.classes.as_ref()?;
-        Some(ClassView { prior: &classes.prior, state_prior: &classes.state_prior })
+        Some(ClassView { prior: &classes.prior, habits: &classes.habits })
     }
 
     /// The same parts with one prior over states: in each part that of a class, or a mix of several
@@ -104,32 +104,10 @@ impl Mcvq {
     /// # Ok::<(), mereo_core::Error>(())
     /// ```
     pub fn hybrid(&self, blend: &[Vec<(usize, f64)>]) -> Result<Self> {
-        let problem = |text: String| Err(Error::option("class", text));
         let Some(classes) = &self.classes else {
-            return problem("this model has no classes".to_owned());
+            return Err(Error::option("class", "this model has no classes"));
         };
-        if blend.len() != self.parts {
-            return problem(format!("{} parts of {} are blended", blend.len(), self.parts));
-        }
-        let mut state_prior = vec![0.0; self.state_prior.len()];
-        for (part, blend) in blend.iter().enumerate() {
-            let slots = part * self.states..(part + 1) * self.states;
-            let total: f64 = blend.iter().map(|(_, weight)| weight).sum();
-            let proper = |&(class, weight): &(usize, f64)| {
-                class < classes.classes() && weight >= 0.0 && weight.is_finite()
-            };
-            if !(blend.iter().all(proper) && total > 0.0 && total.is_finite()) {
-                return problem(format!(
-                    "part {part} needs classes below {} with weights that are not all 0",
-                    classes.classes()
-                ));
-            }
-            for &(class, weight) in blend {
-                for slot in slots.clone() {
-                    state_prior[slot] += weight / total * classes.of(class)[slot];
-                }
-            }
-        }
+        let state_prior = classes.blend(self.parts, blend)?;
         Ok(Self { state_prior, classes: None, ..self.clone() })
     }
 
@@ -153,13 +131,13 @@ impl Mcvq {
         let mean = file.take_means("mean", &shape, path)?;
         let (parts, states, columns) = (shape[0], shape[1], shape[2]);
         let variance = file.take_variances("variance", &shape, path)?;
-        let classes = match file.get("class_prior").map(|prior| prior.shape.clone()) {
+        let gates_of_rows = has_gates_of_rows(&file.manifest.params);
+        let classes = match class_prior_of(&mut file, gates_of_rows, path)? {
             None => None,
-            Some(of) => {
-                let prior = file.take_distributions("class_prior", &of[..of.len().min(1)], path)?;
+            Some(prior) => {
                 let shape = [prior.len(), parts, states];
-                let state_prior = file.take_distributions("state_prior", &shape, path)?;
-                Some(ClassLayer { prior, state_prior })
+                let habits = file.take_distributions("state_prior", &shape, path)?;
+                Some(ClassLayer { prior, habits })
             }
         };
         let state_prior = match &classes {
@@ -171,7 +149,6 @@ impl Mcvq {
             Some(_) => file.take_distributions("gate_prior", &[columns, parts], path)?,
             None => gate.clone(),
         };
-        let gates_of_rows = has_gates_of_rows(&file.manifest.params);
         Ok(Self {
             parts,
             states,
@@ -197,10 +174,10 @@ impl Mcvq {
         file.insert("gate_prior", Tensor::new(vec![d, k], self.gate_prior.clone()));
         match &self.classes {
             None => file.insert("state_prior", Tensor::new(vec![k, j], self.state_prior.clone())),
-            Some(ClassLayer { prior, state_prior }) => {
+            Some(ClassLayer { prior, habits }) => {
                 let n = prior.len();
                 file.insert("class_prior", Tensor::new(vec![n], prior.clone()));
-                file.insert("state_prior", Tensor::new(vec![n, k, j], state_prior.clone()));
+                file.insert("state_prior", Tensor::new(vec![n, k, j], habits.clone()));
             }
         }
         file.insert("mean", Tensor::new(vec![k, j, d], self.mean.clone()));

@@ -3,6 +3,7 @@
 use mereo_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::classes::{check_pseudo_count, default_pseudo_count};
 use crate::gate::check_entropic;
 use crate::{Classes, Gate};
 
@@ -12,10 +13,11 @@ use crate::{Classes, Gate};
 pub enum Engine {
     /// By the approximate posterior that makes the bound largest.
     Variational,
-    /// By samples of the true posterior: Monte Carlo EM. It has no end of its own and takes all
-    /// passes that it is given.
+    /// By samples: Monte Carlo EM. With a gate that all rows share, of the states given the gate;
+    /// with gates of single rows, of the true posterior of states and parts. It has no end of its
+    /// own and takes all passes that it is given.
     Gibbs {
-        /// Samples of every row that a pass learns from, each by a sweep over its parts and cells.
+        /// Samples of every row that a pass learns from.
         sweeps: usize,
     },
 }
@@ -48,7 +50,7 @@ pub struct McvqParams {
     /// How boldly the gate moves, or whether rows have gates of their own.
     pub gate: Gate,
     /// The strength α of an entropic prior on the gate, which prefers columns that belong to one
-    /// part; 0 is none. It needs gates of single rows, or sampled ones.
+    /// part; 0 is none. It needs gates of single rows.
     pub entropic: f64,
     /// How rows are looked at.
     pub engine: Engine,
@@ -65,10 +67,6 @@ pub struct McvqParams {
     /// beside those that there are.
     #[serde(default = "default_pseudo_count")]
     pub class_pseudo_count: f64,
-}
-
-fn default_pseudo_count() -> f64 {
-    0.5
 }
 
 impl McvqParams {
@@ -116,22 +114,16 @@ impl McvqParams {
         if let Engine::Gibbs { sweeps: 0 } = self.engine {
             return Err(Error::option("sweeps", "at least 1 sweep a pass is needed"));
         }
-        if !(0.0..=1e9).contains(&self.class_pseudo_count) {
-            return Err(Error::option(
-                "class-pseudo-count",
-                format!("{} is not from 0 to 1e9", self.class_pseudo_count),
-            ));
+        check_pseudo_count(self.class_pseudo_count)?;
+        if self.classes != Classes::None && self.engine != Engine::Variational {
+            return Err(Error::option("engine", "classes are learned by the variational engine"));
         }
-        if self.classes != Classes::None && self.has_gates_of_rows() {
-            let problem = "classes need a gate that all rows share: standard, annealed or r-tied";
-            return Err(Error::option("classes", problem));
-        }
-        self.classes.check()?;
+        self.classes.check(self.has_gates_of_rows())?;
         check_entropic(self.entropic, self.has_gates_of_rows())
     }
 
     /// Whether, in the end, every row has a gate of its own.
     pub(crate) fn has_gates_of_rows(&self) -> bool {
-        self.gate.per_row_from().is_some() || self.engine != Engine::Variational
+        self.gate.per_row_from().is_some()
     }
 }

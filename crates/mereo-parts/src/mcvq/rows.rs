@@ -15,6 +15,41 @@ pub(crate) struct Gibbs {
     pub(crate) context: Context,
 }
 
+impl Gibbs {
+    /// The random numbers of a row in a pass.
+    fn random(&self, pass: Pass, row: usize) -> Random {
+        let at = (pass.restart as u64) << 32 | pass.pass as u64;
+        self.context.random("gibbs", [at, row as u64])
+    }
+
+    /// Puts samples in the place of codes `[K, J, R]` times weights. Given a gate that all rows
+    /// share, the states of different parts are independent, so that one draw of each is a sample
+    /// of them all.
+    pub(crate) fn sample_codes<T: Real>(
+        &self,
+        codes: &mut [T],
+        states: usize,
+        batch: &Batch<'_, T>,
+        pass: Pass,
+    ) {
+        let rows = batch.rows;
+        let mut code = vec![0.0; states];
+        for row in (0..rows).filter(|&row| batch.weight(row) > 0.0) {
+            let mut random = self.random(pass, batch.first_row + row);
+            let share = T::of(batch.weight(row) / self.sweeps as f64);
+            for part in codes.chunks_exact_mut(states * rows) {
+                for (state, code) in code.iter_mut().enumerate() {
+                    *code = part[state * rows + row].wide();
+                    part[state * rows + row] = T::ZERO;
+                }
+                for _ in 0..self.sweeps {
+                    part[draw(&code, &mut random).unwrap_or(0) * rows + row] += share;
+                }
+            }
+        }
+    }
+}
+
 /// What a pass does with each row.
 #[derive(Debug, Clone)]
 pub(crate) enum Rounds {
@@ -140,10 +175,8 @@ impl<T: Real> RowPass<T> {
     ) -> f64 {
         let (kernel, rows) = (&self.kernel, work.rows);
         let (kept, known) = memory.of(batch.first_row + first, rows, kernel.parts, self.forget);
-        let at = (pass.restart as u64) << 32 | pass.pass as u64;
-        let mut randoms: Vec<Random> = (0..rows)
-            .map(|row| gibbs.context.random("gibbs", [at, (batch.first_row + first + row) as u64]))
-            .collect();
+        let mut randoms: Vec<Random> =
+            (0..rows).map(|row| gibbs.random(pass, batch.first_row + first + row)).collect();
         if known {
             work.codes.fill(T::ZERO);
             for i in 0..kernel.parts * rows {

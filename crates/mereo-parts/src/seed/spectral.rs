@@ -7,9 +7,10 @@
 //! `Ẑ = Z Λ^-½` (Chen and Cai). k-means on the rows of the embedding, scaled to length 1, gives the
 //! groups.
 
-use faer::{Mat, Side};
+use faer::Mat;
+use mereo_core::math::eigen;
 use mereo_core::slots::{ColumnMoments, Form, Lloyd};
-use mereo_core::{Context, Dense, Error, Plan, Real, Result, Silent, Table, learn};
+use mereo_core::{Context, Dense, Plan, Real, Result, Silent, Table, learn};
 
 use super::association::Affinity;
 
@@ -50,20 +51,14 @@ pub(super) fn cut(
     Ok(all)
 }
 
-/// The leading eigenvectors of a symmetric matrix, `[n, count]` row-major.
+/// The leading eigenvectors of a symmetric matrix, `[n, count]` row-major, and their values.
 fn leading(matrix: &Mat<f64>, count: usize) -> Result<(Vec<f64>, Vec<f64>)> {
-    let eigen = matrix
-        .self_adjoint_eigen(Side::Lower)
-        .map_err(|e| Error::option("parts", format!("the columns could not be grouped: {e:?}")))?;
     let n = matrix.nrows();
-    let (vectors, values) = (eigen.U(), eigen.S().column_vector());
-    let mut out = vec![0.0; n * count];
-    for i in 0..n {
-        for j in 0..count {
-            out[i * count + j] = vectors[(i, n - 1 - j)];
-        }
-    }
-    Ok((out, (0..count).map(|j| values[n - 1 - j]).collect()))
+    let cells: Vec<f64> = (0..n * n).map(|i| matrix[(i / n, i % n)]).collect();
+    let mut found = eigen(&cells, n)?;
+    let out = (0..n * count).map(|i| found.vectors[i % count * n + i / count]).collect();
+    found.values.truncate(count);
+    Ok((out, found.values))
 }
 
 fn embed_full(

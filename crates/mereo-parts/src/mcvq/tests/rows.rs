@@ -3,7 +3,7 @@
 use mereo_core::slots::{Ground, SlotParams};
 use mereo_core::{
     Absent, Cells, Checkpoints, Context, Dense, Learner, Parts, Pass, Plan, Record, Schedule,
-    Silent, Source, Sparse, Start, Table, encode, learn, score,
+    Silent, Source, Sparse, Start, Statistics, Table, encode, learn, score,
 };
 use proptest::prelude::*;
 
@@ -194,6 +194,7 @@ fn rows_with_own_gates_give_the_same_bytes_on_any_threads_and_after_a_checkpoint
     for params in [
         params(Engine::Variational, Gate::Factorised { from: 2 }),
         params(Engine::Gibbs { sweeps: 2 }, Gate::Standard),
+        params(Engine::Gibbs { sweeps: 2 }, Gate::Factorised { from: 0 }),
     ] {
         let plan = Plan { restarts: 2, passes: 6, tolerance: 0.0, checkpoints: None };
         let run = |threads: usize, plan: &Plan, observer: &mut dyn mereo_core::Observer| {
@@ -265,7 +266,7 @@ fn gibbs_draws_states_and_parts_as_often_as_their_posterior_says() {
             observed: vec![1.0; columns],
             reseed: false,
             gibbs: Some(Gibbs { sweeps: 40_000, context: context.clone() }),
-            ..starts.learner(Gate::Standard, Schedule::constant(1e-6))
+            ..starts.learner(Gate::Factorised { from: 0 }, Schedule::constant(1e-6))
         };
         let mut statistics = learner.statistics();
         let mut work = learner.workspace();
@@ -322,4 +323,42 @@ fn how_rows_are_seen_is_kept_in_the_file() {
         let alone = encode::<f64>(&back, &table.select_rows(&[row]), &context).unwrap();
         close(alone.row(0), codes.row(row), "codes");
     }
+}
+
+#[test]
+fn many_samples_under_a_shared_gate_tell_what_expectations_do() {
+    let table = super::small_table(4, 30, 6, 0.2);
+    let context = Context::new(4);
+    let ground = Ground::survey(&table, &context).unwrap();
+    let params = McvqParams::new(2, 3);
+    let starts = Starts { params: &params, ground: &ground };
+    let state = super::random_state_of(&super::random_model(4, 2, 3, 6));
+    let relearned = |gibbs: Option<Gibbs>| {
+        let learner = McvqLearner {
+            gibbs,
+            reseed: false,
+            ..starts.learner(Gate::Standard, Schedule::constant(1e-6))
+        };
+        let pass = Pass { restart: 0, pass: 0 };
+        let (mut statistics, mut work) = (learner.statistics(), learner.workspace());
+        let prepared = learner.prepare(&state, pass);
+        let mut lane = table.lane(0..1).unwrap();
+        let batch = lane.next_batch().unwrap().unwrap();
+        learner.look(&prepared, &batch, &mut work, &mut statistics);
+        statistics.finish();
+        let mut learned = state.clone();
+        learner.relearn(&mut learned, &statistics, pass);
+        (learned, learner.bound(&statistics))
+    };
+    let (expected, bound) = relearned(None);
+    let (sampled, same) = relearned(Some(Gibbs { sweeps: 20_000, context: context.clone() }));
+    assert!((bound - same).abs() < 1e-9 * bound.abs());
+    for (a, b) in sampled.state_prior.iter().zip(&expected.state_prior) {
+        assert!((a - b).abs() < 5e-3, "{a} {b}");
+    }
+    for (a, b) in sampled.gate.iter().zip(&expected.gate) {
+        assert!((a - b).abs() < 0.02, "{a} {b}");
+    }
+    let (one, _) = relearned(Some(Gibbs { sweeps: 1, context: context.clone() }));
+    assert_ne!(one.state_prior, expected.state_prior);
 }
