@@ -21,8 +21,8 @@ pub use context::{Context, Random, Stop, draw};
 pub use error::{Error, Place, Result};
 pub use files::{write_atomically, write_file_atomically};
 pub use learn::{
-    Checkpoints, Learned, Learner, Memory, Observer, Pass, Plan, Record, Restart, Schedule, Silent,
-    Start, Statistics, Status, Training, gather, learn, map_rows,
+    Checkpoints, Learned, Learner, Lent, Memory, Observer, Pass, Plan, Record, Restart, Schedule,
+    Silent, Start, Statistics, Status, Training, gather, learn, map_rows,
 };
 pub use model::{
     ClassView, Classify, Components, ComponentsView, Encode, Estimate, Explain, Likelihood, Looks,

@@ -4,6 +4,8 @@ use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
+use crate::{Lent, Source};
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for f32 {}
@@ -61,10 +63,12 @@ pub trait Real:
     /// The natural logarithm of a positive number, which loops over many can be vectorised with.
     #[must_use]
     fn quick_ln(self) -> Self;
+    /// A source of such cells, as one of either type.
+    fn lend(source: &dyn Source<Self>) -> Lent<'_>;
 }
 
 macro_rules! real {
-    ($t:ty, $name:literal, $largest:expr, $spread:expr, $farthest:expr, $exp:path, $ln:path) => {
+    ($t:ty, $name:literal, $lent:ident, $largest:expr, $spread:expr, $farthest:expr, $exp:path, $ln:path) => {
         impl Real for $t {
             const NAME: &'static str = $name;
             const LARGEST: f64 = $largest;
@@ -97,9 +101,12 @@ macro_rules! real {
             fn quick_ln(self) -> Self {
                 $ln(self)
             }
+            fn lend(source: &dyn Source<Self>) -> Lent<'_> {
+                Lent::$lent(source)
+            }
         }
     };
 }
 
-real!(f32, "f32", 1e37, 1e-37, 1e9, crate::math::exp::exp_f32, crate::math::ln::ln_f32);
-real!(f64, "f64", 1e140, 1e-140, 1e100, crate::math::exp::exp_f64, crate::math::ln::ln_f64);
+real!(f32, "f32", F32, 1e37, 1e-37, 1e9, crate::math::exp::exp_f32, crate::math::ln::ln_f32);
+real!(f64, "f64", F64, 1e140, 1e-140, 1e100, crate::math::exp::exp_f64, crate::math::ln::ln_f64);

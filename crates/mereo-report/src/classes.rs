@@ -22,7 +22,7 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
     let shown = classes.names.len().min(CLASSES);
     let body = html! {
         @match parts.looks {
-            Looks::States => p {
+            Looks::States | Looks::Sums => p {
                 "Which state a part shows depends on the class. The bars under a state say how common it "
                 "is in each class."
             },
@@ -47,7 +47,7 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
         }
         @for k in telling(&parts, &classes) {
             @match parts.looks {
-                Looks::States => (habits(view, &parts, &classes, k, shown)),
+                Looks::States | Looks::Sums => (habits(view, &parts, &classes, k, shown)),
                 Looks::Factors => (centres(view, &parts, &classes, k, shown)),
             }
         }
@@ -66,7 +66,7 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
 /// How many habits a class has in each part: one for each state, or for each factor.
 pub(crate) fn habits_of_part(parts: &PartsView<'_>) -> usize {
     match parts.looks {
-        Looks::States => parts.states,
+        Looks::States | Looks::Sums => parts.states,
         // The offset, and each factor up and down.
         Looks::Factors => parts.states / 2,
     }

@@ -2,17 +2,20 @@
 //!
 //! `cargo xtask experiments fill`; `benches/fill_peers.py` does the same with scikit-learn and Lace.
 //! Errors are root mean squares over the hidden cells, columns of body fat in units of their deviation.
-//! The sizes of factor analysis, probabilistic PCA and NMF are chosen by a further tenth of the
-//! cells, hidden in turn.
+//! Sizes are chosen by a further tenth of the cells, hidden in turn.
+
+use std::time::Instant;
 
 use mereo_core::slots::ColumnMoments;
-use mereo_core::{Cells, Context, Dense, Plan, Result, Silent, Table, reconstruct, with_table};
+use mereo_core::{
+    Cells, Context, Dense, Plan, Reconstruct, Result, Silent, Table, reconstruct, with_table,
+};
 use mereo_data::{ReadOptions, read};
 use mereo_experiments::{cells, parts_plan, shared, wide};
 use mereo_linear::{FaParams, NmfParams, PpcaParams, factor, nmf};
-use mereo_mixture::{GmmParams, gaussian};
-use mereo_parts::{McvqParams, mcvq};
-use mereo_quantize::{VqParams, vq};
+use mereo_mixture::{Covariance, GmmParams, gaussian};
+use mereo_parts::{McfaParams, McvqParams, mcfa, mcvq};
+use mereo_quantize::{GvqParams, VqParams, gvq, vq};
 
 /// Rows of digits.
 const DIGITS: usize = 3000;
@@ -47,51 +50,138 @@ fn error(filled: &[f64], hidden: &Table<f64>, whole: &Table<f64>) -> f64 {
     (sum / count).sqrt()
 }
 
-type Fill = fn(&Table<f64>, usize, &Context) -> Result<Vec<f64>>;
+/// Two numbers say how large a model is; of most models only the first counts.
+type Size = [usize; 2];
+type Fill = fn(&Table<f64>, Size, &Context) -> Result<Vec<f64>>;
 
 fn plan() -> Plan {
     Plan { passes: 200, tolerance: 1e-3, ..Plan::default() }
 }
 
-fn by_fa(table: &Table<f64>, n: usize, context: &Context) -> Result<Vec<f64>> {
+fn by_fa(table: &Table<f64>, [n, _]: Size, context: &Context) -> Result<Vec<f64>> {
     let (model, _) = factor::fit_fa(&FaParams::new(n), table, &plan(), context, &mut Silent)?;
-    Ok(reconstruct::<f64>(&model, table, context)?.into_values())
+    filled(&model, table, context)
 }
 
-fn by_ppca(table: &Table<f64>, n: usize, context: &Context) -> Result<Vec<f64>> {
+fn by_ppca(table: &Table<f64>, [n, _]: Size, context: &Context) -> Result<Vec<f64>> {
     let (model, _) = factor::fit_ppca(&PpcaParams::new(n), table, &plan(), context, &mut Silent)?;
-    Ok(reconstruct::<f64>(&model, table, context)?.into_values())
+    filled(&model, table, context)
 }
 
-fn by_nmf(table: &Table<f64>, n: usize, context: &Context) -> Result<Vec<f64>> {
+fn by_nmf(table: &Table<f64>, [n, _]: Size, context: &Context) -> Result<Vec<f64>> {
     let lowest = cells(table).iter().copied().filter(|x| !x.is_nan()).fold(f64::INFINITY, f64::min);
     let values = cells(table).iter().map(|x| x - lowest).collect();
     let raised = Table::from(Dense::new(table.rows(), table.columns(), values)?);
     let (model, _) = nmf::fit(&NmfParams::new(n), &raised, &plan(), context, &mut Silent)?;
-    let filled = reconstruct::<f64>(&model, &raised, context)?;
-    Ok(filled.values().iter().map(|x| x + lowest).collect())
+    Ok(filled(&model, &raised, context)?.iter().map(|x| x + lowest).collect())
 }
 
-fn by_gmm(table: &Table<f64>, n: usize, context: &Context) -> Result<Vec<f64>> {
-    let (model, _) = gaussian::fit(&GmmParams::new(n), table, &plan(), context, &mut Silent)?;
-    Ok(reconstruct::<f64>(&model, table, context)?.into_values())
+fn by_mixture(params: &GmmParams, table: &Table<f64>, context: &Context) -> Result<Vec<f64>> {
+    let plan = Plan { passes: 60, tolerance: 1e-2, ..Plan::default() };
+    let (model, _) = gaussian::fit(params, table, &plan, context, &mut Silent)?;
+    filled(&model, table, context)
 }
 
-fn by_mcvq(table: &Table<f64>, n: usize, context: &Context) -> Result<Vec<f64>> {
-    let params = McvqParams::new(n, 12);
+fn by_diagonal(table: &Table<f64>, [n, _]: Size, context: &Context) -> Result<Vec<f64>> {
+    by_mixture(&GmmParams::new(n), table, context)
+}
+
+/// The floor keeps components of few rows from fitting them too closely.
+fn by_full(table: &Table<f64>, [n, thousandths]: Size, context: &Context) -> Result<Vec<f64>> {
+    let variance_floor = 1e-3 * thousandths as f64;
+    let params = GmmParams { variance_floor, ..GmmParams::with(n, Covariance::Full) };
+    by_mixture(&params, table, context)
+}
+
+fn by_low_rank(table: &Table<f64>, [n, factors]: Size, context: &Context) -> Result<Vec<f64>> {
+    let params = GmmParams { factors, ..GmmParams::with(n, Covariance::LowRank) };
+    by_mixture(&params, table, context)
+}
+
+fn by_mcvq(table: &Table<f64>, [parts, states]: Size, context: &Context) -> Result<Vec<f64>> {
+    let params = McvqParams::new(parts, states);
     let (model, _) = mcvq::fit(&params, table, &parts_plan(), context, &mut Silent)?;
-    Ok(reconstruct::<f64>(&model, table, context)?.into_values())
+    filled(&model, table, context)
 }
 
-fn by_vq(table: &Table<f64>, n: usize, context: &Context) -> Result<Vec<f64>> {
-    let (model, _) = vq::fit(&VqParams::new(n), table, &plan(), context, &mut Silent)?;
-    Ok(reconstruct::<f64>(&model, table, context)?.into_values())
+fn by_mcfa(table: &Table<f64>, [parts, factors]: Size, context: &Context) -> Result<Vec<f64>> {
+    let params = McfaParams::new(parts, factors);
+    let (model, _) = mcfa::fit(&params, table, &parts_plan(), context, &mut Silent)?;
+    filled(&model, table, context)
 }
+
+fn by_gvq(table: &Table<f64>, [features, _]: Size, context: &Context) -> Result<Vec<f64>> {
+    let (model, _) = gvq::fit(&GvqParams::new(features), table, &plan(), context, &mut Silent)?;
+    filled(&model, table, context)
+}
+
+fn by_vq(table: &Table<f64>, [n, _]: Size, context: &Context) -> Result<Vec<f64>> {
+    let (model, _) = vq::fit(&VqParams::new(n), table, &plan(), context, &mut Silent)?;
+    filled(&model, table, context)
+}
+
+fn filled(model: &dyn Reconstruct<f64>, table: &Table<f64>, context: &Context) -> Result<Vec<f64>> {
+    Ok(reconstruct(model, table, context)?.into_values())
+}
+
+/// A model, how it fills, and its sizes: for few columns, for tens of them, for hundreds.
+const MODELS: [(&str, Fill, [&[Size]; 3]); 10] = [
+    (
+        "factor analysis",
+        by_fa,
+        [
+            &[[1, 0], [2, 0], [3, 0], [4, 0], [5, 0], [6, 0], [8, 0]],
+            &[[5, 0], [10, 0], [15, 0], [20, 0], [30, 0], [40, 0]],
+            &[[20, 0], [40, 0], [60, 0], [80, 0]],
+        ],
+    ),
+    (
+        "probabilistic PCA",
+        by_ppca,
+        [
+            &[[1, 0], [2, 0], [3, 0], [4, 0], [5, 0], [6, 0], [8, 0]],
+            &[[5, 0], [10, 0], [15, 0], [20, 0], [30, 0], [40, 0]],
+            &[[20, 0], [40, 0], [60, 0], [80, 0]],
+        ],
+    ),
+    (
+        "NMF",
+        by_nmf,
+        [
+            &[[1, 0], [2, 0], [3, 0], [4, 0], [5, 0], [6, 0], [8, 0]],
+            &[[5, 0], [10, 0], [15, 0], [20, 0], [30, 0], [40, 0]],
+            &[[20, 0], [40, 0], [60, 0], [80, 0]],
+        ],
+    ),
+    (
+        "diagonal mixture",
+        by_diagonal,
+        [&[[3, 0], [5, 0], [10, 0]], &[[60, 0]], &[[60, 0], [120, 0]]],
+    ),
+    (
+        "full mixture",
+        by_full,
+        [&[[1, 1], [2, 1], [3, 5]], &[[1, 1], [2, 10], [4, 30]], &[[1, 1], [4, 10], [10, 20]]],
+    ),
+    (
+        "factor analysers",
+        by_low_rank,
+        [
+            &[[1, 3], [2, 3], [3, 2]],
+            &[[1, 30], [4, 20], [8, 15], [16, 10]],
+            &[[5, 30], [10, 25], [20, 20], [40, 15]],
+        ],
+    ),
+    ("VQ", by_vq, [&[[5, 0], [10, 0]], &[[60, 0]], &[[60, 0], [200, 0]]]),
+    ("MCVQ", by_mcvq, [&[[3, 12], [5, 8]], &[[8, 12]], &[[8, 16], [12, 16]]]),
+    ("MCFA", by_mcfa, [&[[3, 1], [3, 2]], &[[4, 6], [6, 6]], &[[6, 10]]]),
+    ("GVQ", by_gvq, [&[[4, 0], [8, 0]], &[[8, 0], [12, 0]], &[[12, 0]]]),
+];
 
 fn main() -> Result<()> {
     let context = Context::new(0).with_threads(0)?;
     println!("RMSE in one hidden cell of ten\n");
-    println!("{:<14} {:<24} {:>8}", "data", "model", "error");
+    println!("{:<14} {:<26} {:>8}", "data", "model (size)", "error");
     if let Some(path) = shared("expression/yeast_cellcycle.npy") {
         let yeast = wide(&read(&path, &ReadOptions::default())?)?;
         all("yeast", &yeast, &context)?;
@@ -143,40 +233,26 @@ fn all(name: &str, whole: &Table<f64>, context: &Context) -> Result<()> {
     let hidden = masked(whole, 1)?;
     // What is hidden twice chooses sizes.
     let twice = masked(&hidden, 2)?;
-    let (small, large) = (whole.columns() < 20, whole.columns() > 100);
-    let sizes: &[usize] = match (small, large) {
-        (true, _) => &[1, 2, 3, 4, 5, 6, 8],
-        (_, true) => &[20, 40, 60, 80],
-        _ => &[5, 10, 15, 20, 30, 40],
+    let kind = match whole.columns() {
+        ..20 => 0,
+        20..100 => 1,
+        _ => 2,
     };
-    let chosen: [(&str, Fill); 3] =
-        [("factor analysis", by_fa), ("probabilistic PCA", by_ppca), ("NMF", by_nmf)];
-    for (model, fill) in chosen {
-        let mut best = (f64::INFINITY, sizes[0]);
-        for &n in sizes {
-            let found = error(&fill(&twice, n, context)?, &twice, &hidden);
-            if found < best.0 {
-                best = (found, n);
-            } else {
+    for (model, fill, sizes) in MODELS {
+        let began = Instant::now();
+        let mut best = (f64::INFINITY, sizes[kind][0]);
+        for &size in sizes[kind] {
+            let found = error(&fill(&twice, size, context)?, &twice, &hidden);
+            if found > best.0 {
                 break;
             }
+            best = (found, size);
         }
-        let n = best.1;
-        line(name, &format!("{model} ({n})"), error(&fill(&hidden, n, context)?, &hidden, whole));
-    }
-    let parts = if small { 3 } else { 8 };
-    let components = if small { 5 } else { 60 };
-    let fixed: [(&str, Fill, usize); 3] = [
-        ("diagonal mixture", by_gmm, components),
-        ("VQ", by_vq, components),
-        ("MCVQ, 12 states", by_mcvq, parts),
-    ];
-    for (model, fill, n) in fixed {
-        line(name, &format!("{model} ({n})"), error(&fill(&hidden, n, context)?, &hidden, whole));
+        let [n, other] = best.1;
+        let size = if other == 0 { n.to_string() } else { format!("{n}, {other}") };
+        let error = error(&fill(&hidden, best.1, context)?, &hidden, whole);
+        let seconds = began.elapsed().as_secs_f64();
+        println!("{name:<14} {:<26} {error:>8.4}  ({seconds:.0} s)", format!("{model} ({size})"));
     }
     Ok(())
-}
-
-fn line(data: &str, model: &str, error: f64) {
-    println!("{data:<14} {model:<24} {error:>8.4}");
 }

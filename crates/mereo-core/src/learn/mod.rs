@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod gather;
+mod here;
 mod memory;
 mod observe;
 mod schedule;
@@ -13,6 +14,7 @@ use serde::de::DeserializeOwned;
 
 pub use checkpoint::Checkpoints;
 pub use gather::{Statistics, gather, map_rows};
+pub use here::Lent;
 pub use memory::Memory;
 pub use observe::{Observer, Record, Restart, Silent, Status, Training};
 pub use schedule::Schedule;

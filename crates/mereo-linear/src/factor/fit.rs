@@ -65,19 +65,23 @@ impl<T: Real> Survey<T> {
     }
 }
 
-/// Learns probabilistic PCA: in closed form, or by EM if cells are missing.
-///
-/// ```
-/// use mereo_core::{Context, Dense, Plan, Silent, Table};
-/// use mereo_linear::{PpcaParams, factor};
-/// let values = vec![0.0, 0.1, 1.0, 0.9, 2.0, f64::NAN, 3.0, 3.1, 4.0, 3.9];
-/// let table = Table::from(Dense::new(5, 2, values)?);
-/// let (model, training) =
-///     factor::fit_ppca(&PpcaParams::new(1), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
-/// assert!(model.noise()[0] < 0.1 && training.bound.is_finite());
-/// # Ok::<(), mereo_core::Error>(())
-/// ```
-pub fn fit_ppca<T: Real>(
+mereo_core::fit_here! {
+    /// Learns probabilistic PCA: in closed form, or by EM if cells are missing.
+    ///
+    /// ```
+    /// use mereo_core::{Context, Dense, Plan, Silent, Table};
+    /// use mereo_linear::{PpcaParams, factor};
+    /// let values = vec![0.0, 0.1, 1.0, 0.9, 2.0, f64::NAN, 3.0, 3.1, 4.0, 3.9];
+    /// let table = Table::from(Dense::new(5, 2, values)?);
+    /// let (model, training) =
+    ///     factor::fit_ppca(&PpcaParams::new(1), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
+    /// assert!(model.noise()[0] < 0.1 && training.bound.is_finite());
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    fit_ppca(PpcaParams) -> Ppca, by fit_ppca_as
+}
+
+fn fit_ppca_as<T: Real>(
     params: &PpcaParams,
     source: &dyn Source<T>,
     plan: &Plan,
@@ -241,20 +245,24 @@ fn first_state(spectrum: &Spectrum, noise: f64, own: impl Fn(f64) -> f64) -> Sta
     State { mean: spectrum.mean.clone(), loading, noise }
 }
 
-/// Learns factor analysis.
-///
-/// ```
-/// use mereo_core::{Context, Dense, Plan, Silent, Table};
-/// use mereo_linear::{FaParams, factor};
-/// // The third column has nothing to do with the others.
-/// let values = vec![0.0, 0.1, 5.0, 1.0, 0.9, 3.0, 2.0, 2.2, 4.0, 3.0, 3.1, 5.0, 4.0, 3.9, 4.0];
-/// let table = Table::from(Dense::new(5, 3, values)?);
-/// let (model, _) =
-///     factor::fit_fa(&FaParams::new(1), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
-/// assert!(model.component()[2].abs() < 0.5 && model.noise()[2] > 0.4);
-/// # Ok::<(), mereo_core::Error>(())
-/// ```
-pub fn fit_fa<T: Real>(
+mereo_core::fit_here! {
+    /// Learns factor analysis.
+    ///
+    /// ```
+    /// use mereo_core::{Context, Dense, Plan, Silent, Table};
+    /// use mereo_linear::{FaParams, factor};
+    /// // The third column has nothing to do with the others.
+    /// let values = vec![0.0, 0.1, 5.0, 1.0, 0.9, 3.0, 2.0, 2.2, 4.0, 3.0, 3.1, 5.0, 4.0, 3.9, 4.0];
+    /// let table = Table::from(Dense::new(5, 3, values)?);
+    /// let (model, _) =
+    ///     factor::fit_fa(&FaParams::new(1), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
+    /// assert!(model.component()[2].abs() < 0.5 && model.noise()[2] > 0.4);
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    fit_fa(FaParams) -> Fa, by fit_fa_as
+}
+
+fn fit_fa_as<T: Real>(
     params: &FaParams,
     source: &dyn Source<T>,
     plan: &Plan,

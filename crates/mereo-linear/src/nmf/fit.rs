@@ -12,21 +12,25 @@ use super::{Nmf, NmfParams};
 /// Most codes that are remembered from pass to pass.
 const REMEMBERED: usize = 1 << 28;
 
-/// Learns a non-negative factorisation.
-///
-/// ```
-/// use mereo_core::{Context, Dense, Plan, Silent, Table};
-/// use mereo_linear::{NmfParams, nmf};
-/// // Sums of (1, 0, 1) and (0, 1, 0).
-/// let values = vec![1.0, 0.0, 1.0, 0.0, 2.0, 0.0, 3.0, 1.0, 3.0, 2.0, 2.0, f64::NAN];
-/// let table = Table::from(Dense::new(4, 3, values)?);
-/// let (model, training) =
-///     nmf::fit(&NmfParams::new(2), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
-/// assert!(model.component().iter().all(|w| *w >= 0.0));
-/// assert!(training.bound > -0.05);
-/// # Ok::<(), mereo_core::Error>(())
-/// ```
-pub fn fit<T: Real>(
+mereo_core::fit_here! {
+    /// Learns a non-negative factorisation.
+    ///
+    /// ```
+    /// use mereo_core::{Context, Dense, Plan, Silent, Table};
+    /// use mereo_linear::{NmfParams, nmf};
+    /// // Sums of (1, 0, 1) and (0, 1, 0).
+    /// let values = vec![1.0, 0.0, 1.0, 0.0, 2.0, 0.0, 3.0, 1.0, 3.0, 2.0, 2.0, f64::NAN];
+    /// let table = Table::from(Dense::new(4, 3, values)?);
+    /// let (model, training) =
+    ///     nmf::fit(&NmfParams::new(2), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
+    /// assert!(model.component().iter().all(|w| *w >= 0.0));
+    /// assert!(training.bound > -0.05);
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    fit(NmfParams) -> Nmf, by fit_as
+}
+
+fn fit_as<T: Real>(
     params: &NmfParams,
     source: &dyn Source<T>,
     plan: &Plan,

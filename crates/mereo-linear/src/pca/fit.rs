@@ -8,19 +8,23 @@ use crate::factor::principal;
 /// The smallest variance beside the components, as a fraction of the columns' mean variance.
 const FLOOR: f64 = 1e-12;
 
-/// Learns principal components.
-///
-/// ```
-/// use mereo_core::{Context, Dense, Plan, Silent, Table};
-/// use mereo_linear::{PcaParams, pca};
-/// let table = Table::from(Dense::new(3, 2, vec![0.0, 0.0, 3.0, 4.0, 6.0, 8.0])?);
-/// let (model, _) =
-///     pca::fit(&PcaParams::new(1), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
-/// assert!((model.component()[0] - 0.6).abs() < 1e-12);
-/// assert!((model.explained_variance()[0] - 25.0).abs() < 1e-12);
-/// # Ok::<(), mereo_core::Error>(())
-/// ```
-pub fn fit<T: Real>(
+mereo_core::fit_here! {
+    /// Learns principal components.
+    ///
+    /// ```
+    /// use mereo_core::{Context, Dense, Plan, Silent, Table};
+    /// use mereo_linear::{PcaParams, pca};
+    /// let table = Table::from(Dense::new(3, 2, vec![0.0, 0.0, 3.0, 4.0, 6.0, 8.0])?);
+    /// let (model, _) =
+    ///     pca::fit(&PcaParams::new(1), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
+    /// assert!((model.component()[0] - 0.6).abs() < 1e-12);
+    /// assert!((model.explained_variance()[0] - 25.0).abs() < 1e-12);
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    fit(PcaParams) -> Pca, by fit_as
+}
+
+fn fit_as<T: Real>(
     params: &PcaParams,
     source: &dyn Source<T>,
     plan: &Plan,

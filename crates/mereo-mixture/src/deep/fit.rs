@@ -7,20 +7,24 @@ use super::layers::Layers;
 use super::learner::DeepLearner;
 use super::{DeepGmm, DeepGmmParams, LayerKind};
 
-/// Learns a Deep Gaussian mixture.
-///
-/// ```
-/// use mereo_core::{Context, Dense, Plan, Silent, Table};
-/// use mereo_mixture::{DeepGmmParams, deep};
-/// let values = vec![0.0, 0.1, -0.1, 0.2, 7.0, 8.0, 9.0, 8.0];
-/// let table = Table::from(Dense::new(8, 1, values)?);
-/// let (params, plan) = (DeepGmmParams::new(&[2, 2]), Plan::default());
-/// let (model, training) = deep::fit(&params, &table, &plan, &Context::new(0), &mut Silent)?;
-/// assert_eq!(model.path_weight().len(), 4);
-/// assert!(training.bound.is_finite());
-/// # Ok::<(), mereo_core::Error>(())
-/// ```
-pub fn fit<T: Real>(
+mereo_core::fit_here! {
+    /// Learns a Deep Gaussian mixture.
+    ///
+    /// ```
+    /// use mereo_core::{Context, Dense, Plan, Silent, Table};
+    /// use mereo_mixture::{DeepGmmParams, deep};
+    /// let values = vec![0.0, 0.1, -0.1, 0.2, 7.0, 8.0, 9.0, 8.0];
+    /// let table = Table::from(Dense::new(8, 1, values)?);
+    /// let (params, plan) = (DeepGmmParams::new(&[2, 2]), Plan::default());
+    /// let (model, training) = deep::fit(&params, &table, &plan, &Context::new(0), &mut Silent)?;
+    /// assert_eq!(model.path_weight().len(), 4);
+    /// assert!(training.bound.is_finite());
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    fit(DeepGmmParams) -> DeepGmm, by fit_as
+}
+
+fn fit_as<T: Real>(
     params: &DeepGmmParams,
     source: &dyn Source<T>,
     plan: &Plan,

@@ -9,22 +9,26 @@ use super::{Covariance, Gmm, GmmParams};
 use crate::full::{MixtureLearner, Shape, in_data_units};
 use crate::start::clusters;
 
-/// Learns a Gaussian mixture.
-///
-/// ```
-/// use mereo_core::{Context, Dense, Plan, Silent, Table};
-/// use mereo_mixture::{GmmParams, gaussian};
-/// let values = vec![0.0, 0.1, -0.1, f64::NAN, 7.9, 8.0, 8.1, 8.0];
-/// let table = Table::from(Dense::new(8, 1, values)?);
-/// let (model, training) =
-///     gaussian::fit(&GmmParams::new(2), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
-/// let mut means = model.mean().to_vec();
-/// means.sort_by(f64::total_cmp);
-/// assert!(means[0].abs() < 1e-6 && (means[1] - 8.0).abs() < 1e-6);
-/// assert!(training.bound.is_finite());
-/// # Ok::<(), mereo_core::Error>(())
-/// ```
-pub fn fit<T: Real>(
+mereo_core::fit_here! {
+    /// Learns a Gaussian mixture.
+    ///
+    /// ```
+    /// use mereo_core::{Context, Dense, Plan, Silent, Table};
+    /// use mereo_mixture::{GmmParams, gaussian};
+    /// let values = vec![0.0, 0.1, -0.1, f64::NAN, 7.9, 8.0, 8.1, 8.0];
+    /// let table = Table::from(Dense::new(8, 1, values)?);
+    /// let (model, training) =
+    ///     gaussian::fit(&GmmParams::new(2), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
+    /// let mut means = model.mean().to_vec();
+    /// means.sort_by(f64::total_cmp);
+    /// assert!(means[0].abs() < 1e-6 && (means[1] - 8.0).abs() < 1e-6);
+    /// assert!(training.bound.is_finite());
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    fit(GmmParams) -> Gmm, by fit_as
+}
+
+fn fit_as<T: Real>(
     params: &GmmParams,
     source: &dyn Source<T>,
     plan: &Plan,

@@ -6,20 +6,24 @@ use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Trainin
 use super::{Student, StudentParams};
 use crate::full::{MixtureLearner, Shape, in_data_units};
 
-/// Learns a mixture of Student's t distributions.
-///
-/// ```
-/// use mereo_core::{Context, Dense, Plan, Silent, Table};
-/// use mereo_mixture::{StudentParams, student};
-/// // A row that is far out hardly moves the mean.
-/// let values = vec![0.0, 0.1, -0.1, 0.2, -0.2, 0.1, -0.1, 0.0, 50.0];
-/// let table = Table::from(Dense::new(9, 1, values)?);
-/// let (params, plan) = (StudentParams::new(1), Plan::default());
-/// let (model, _) = student::fit(&params, &table, &plan, &Context::new(0), &mut Silent)?;
-/// assert!(model.mean()[0].abs() < 0.2 && model.degrees()[0] < 2.0);
-/// # Ok::<(), mereo_core::Error>(())
-/// ```
-pub fn fit<T: Real>(
+mereo_core::fit_here! {
+    /// Learns a mixture of Student's t distributions.
+    ///
+    /// ```
+    /// use mereo_core::{Context, Dense, Plan, Silent, Table};
+    /// use mereo_mixture::{StudentParams, student};
+    /// // A row that is far out hardly moves the mean.
+    /// let values = vec![0.0, 0.1, -0.1, 0.2, -0.2, 0.1, -0.1, 0.0, 50.0];
+    /// let table = Table::from(Dense::new(9, 1, values)?);
+    /// let (params, plan) = (StudentParams::new(1), Plan::default());
+    /// let (model, _) = student::fit(&params, &table, &plan, &Context::new(0), &mut Silent)?;
+    /// assert!(model.mean()[0].abs() < 0.2 && model.degrees()[0] < 2.0);
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    fit(StudentParams) -> Student, by fit_as
+}
+
+fn fit_as<T: Real>(
     params: &StudentParams,
     source: &dyn Source<T>,
     plan: &Plan,

@@ -10,19 +10,23 @@ use super::{Mcfa, McfaParams};
 use crate::classes::ClassPlan;
 use crate::starts::{Turns, falling_floor};
 
-/// Learns an MCFA model.
-///
-/// ```
-/// use mereo_core::{Context, Plan, Silent};
-/// use mereo_parts::{McfaParams, mcfa};
-/// let toy = mereo_data::toy::World::Shapes.make(Some(200), 0)?;
-/// let plan = Plan { passes: 20, ..Plan::default() };
-/// let (model, training) = mcfa::fit(&McfaParams::new(3, 2), &toy.table, &plan, &Context::new(0), &mut Silent)?;
-/// assert_eq!(model.columns(), 121);
-/// assert!(training.bound.is_finite());
-/// # Ok::<(), mereo_core::Error>(())
-/// ```
-pub fn fit<T: Real>(
+mereo_core::fit_here! {
+    /// Learns an MCFA model.
+    ///
+    /// ```
+    /// use mereo_core::{Context, Plan, Silent};
+    /// use mereo_parts::{McfaParams, mcfa};
+    /// let toy = mereo_data::toy::World::Shapes.make(Some(200), 0)?;
+    /// let plan = Plan { passes: 20, ..Plan::default() };
+    /// let (model, training) = mcfa::fit(&McfaParams::new(3, 2), &toy.table, &plan, &Context::new(0), &mut Silent)?;
+    /// assert_eq!(model.columns(), 121);
+    /// assert!(training.bound.is_finite());
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    fit(McfaParams) -> Mcfa, by fit_as
+}
+
+fn fit_as<T: Real>(
     params: &McfaParams,
     source: &dyn Source<T>,
     plan: &Plan,

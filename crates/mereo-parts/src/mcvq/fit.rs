@@ -13,19 +13,23 @@ use super::{Beginning, Engine, Mcvq, McvqParams};
 use crate::classes::ClassPlan;
 use crate::starts::{Turns, falling_floor, sample};
 
-/// Learns an MCVQ model.
-///
-/// ```
-/// use mereo_core::{Context, Plan, Silent};
-/// use mereo_parts::{McvqParams, mcvq};
-/// let toy = mereo_data::toy::World::Shapes.make(Some(200), 0)?;
-/// let plan = Plan { passes: 20, ..Plan::default() };
-/// let (model, training) = mcvq::fit(&McvqParams::new(3, 9), &toy.table, &plan, &Context::new(0), &mut Silent)?;
-/// assert_eq!(model.columns(), 121);
-/// assert!(training.bound.is_finite());
-/// # Ok::<(), mereo_core::Error>(())
-/// ```
-pub fn fit<T: Real>(
+mereo_core::fit_here! {
+    /// Learns an MCVQ model.
+    ///
+    /// ```
+    /// use mereo_core::{Context, Plan, Silent};
+    /// use mereo_parts::{McvqParams, mcvq};
+    /// let toy = mereo_data::toy::World::Shapes.make(Some(200), 0)?;
+    /// let plan = Plan { passes: 20, ..Plan::default() };
+    /// let (model, training) = mcvq::fit(&McvqParams::new(3, 9), &toy.table, &plan, &Context::new(0), &mut Silent)?;
+    /// assert_eq!(model.columns(), 121);
+    /// assert!(training.bound.is_finite());
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    fit(McvqParams) -> Mcvq, by fit_as
+}
+
+fn fit_as<T: Real>(
     params: &McvqParams,
     source: &dyn Source<T>,
     plan: &Plan,

@@ -7,20 +7,24 @@ use super::learner::CvqLearner;
 use super::{Cvq, CvqParams};
 use crate::gvq::{Units, has_holes};
 
-/// Learns codebooks whose vectors add up to rows, in the data's own units.
-///
-/// ```
-/// use mereo_core::{Context, Dense, Plan, Silent, Table};
-/// use mereo_quantize::{CvqParams, cvq};
-/// let rows = vec![5.0, 5.0, 6.0, 5.0, 5.0, 8.0, 6.0, 8.0];
-/// let table = Table::from(Dense::new(4, 2, rows)?);
-/// let plan = Plan { restarts: 5, ..Plan::default() };
-/// let (model, _) =
-///     cvq::fit(&CvqParams::new(2, 2), &table, &plan, &Context::new(0), &mut Silent)?;
-/// assert!(model.variance() < 0.01);
-/// # Ok::<(), mereo_core::Error>(())
-/// ```
-pub fn fit<T: Real>(
+mereo_core::fit_here! {
+    /// Learns codebooks whose vectors add up to rows, in the data's own units.
+    ///
+    /// ```
+    /// use mereo_core::{Context, Dense, Plan, Silent, Table};
+    /// use mereo_quantize::{CvqParams, cvq};
+    /// let rows = vec![5.0, 5.0, 6.0, 5.0, 5.0, 8.0, 6.0, 8.0];
+    /// let table = Table::from(Dense::new(4, 2, rows)?);
+    /// let plan = Plan { restarts: 5, ..Plan::default() };
+    /// let (model, _) =
+    ///     cvq::fit(&CvqParams::new(2, 2), &table, &plan, &Context::new(0), &mut Silent)?;
+    /// assert!(model.variance() < 0.01);
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    fit(CvqParams) -> Cvq, by fit_as
+}
+
+fn fit_as<T: Real>(
     params: &CvqParams,
     source: &dyn Source<T>,
     plan: &Plan,

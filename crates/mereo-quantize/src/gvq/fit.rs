@@ -12,22 +12,26 @@ use super::eye::Asked;
 use super::learner::{GvqLearner, Units};
 use super::model::Gvq;
 
-/// Learns features. Distances are taken in the data's own units, so that a column of larger
-/// numbers has a larger say; standardise the columns first if they should not.
-///
-/// ```
-/// use mereo_core::{Context, Dense, Plan, Silent, Table};
-/// use mereo_quantize::{GvqParams, gvq};
-/// // Every sum of (1, 0) and (0, 3), above (5, 5).
-/// let rows = vec![5.0, 5.0, 6.0, 5.0, 5.0, 8.0, 6.0, 8.0];
-/// let table = Table::from(Dense::new(4, 2, rows)?);
-/// let (model, training) =
-///     gvq::fit(&GvqParams::new(2), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
-/// assert!(model.variance().is_some_and(|v| v < 1e-5));
-/// assert!(training.bound.is_finite());
-/// # Ok::<(), mereo_core::Error>(())
-/// ```
-pub fn fit<T: Real>(
+mereo_core::fit_here! {
+    /// Learns features. Distances are taken in the data's own units, so that a column of larger
+    /// numbers has a larger say; standardise the columns first if they should not.
+    ///
+    /// ```
+    /// use mereo_core::{Context, Dense, Plan, Silent, Table};
+    /// use mereo_quantize::{GvqParams, gvq};
+    /// // Every sum of (1, 0) and (0, 3), above (5, 5).
+    /// let rows = vec![5.0, 5.0, 6.0, 5.0, 5.0, 8.0, 6.0, 8.0];
+    /// let table = Table::from(Dense::new(4, 2, rows)?);
+    /// let (model, training) =
+    ///     gvq::fit(&GvqParams::new(2), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
+    /// assert!(model.variance().is_some_and(|v| v < 1e-5));
+    /// assert!(training.bound.is_finite());
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    fit(GvqParams) -> Gvq, by fit_as
+}
+
+fn fit_as<T: Real>(
     params: &GvqParams,
     source: &dyn Source<T>,
     plan: &Plan,

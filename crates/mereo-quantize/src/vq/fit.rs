@@ -5,23 +5,27 @@ use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Stop, T
 
 use super::{Vq, VqParams};
 
-/// Learns a vector quantiser. Distances are taken in the data's own units, so that a column of
-/// larger numbers has a larger say; standardise the columns first if they should not.
-///
-/// ```
-/// use mereo_core::{Context, Dense, Plan, Silent, Table};
-/// use mereo_quantize::{VqParams, vq};
-/// let table = Table::from(Dense::new(4, 1, vec![0.0, 1.0, 10.0, 11.0])?);
-/// let (model, training) =
-///     vq::fit(&VqParams::new(2), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
-/// let mut means = model.mean().to_vec();
-/// means.sort_by(f64::total_cmp);
-/// assert_eq!(means, [0.5, 10.5]);
-/// assert_eq!((model.state_prior(), model.variance()), (&[0.5, 0.5][..], 0.25));
-/// assert!(training.bound.is_finite());
-/// # Ok::<(), mereo_core::Error>(())
-/// ```
-pub fn fit<T: Real>(
+mereo_core::fit_here! {
+    /// Learns a vector quantiser. Distances are taken in the data's own units, so that a column of
+    /// larger numbers has a larger say; standardise the columns first if they should not.
+    ///
+    /// ```
+    /// use mereo_core::{Context, Dense, Plan, Silent, Table};
+    /// use mereo_quantize::{VqParams, vq};
+    /// let table = Table::from(Dense::new(4, 1, vec![0.0, 1.0, 10.0, 11.0])?);
+    /// let (model, training) =
+    ///     vq::fit(&VqParams::new(2), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
+    /// let mut means = model.mean().to_vec();
+    /// means.sort_by(f64::total_cmp);
+    /// assert_eq!(means, [0.5, 10.5]);
+    /// assert_eq!((model.state_prior(), model.variance()), (&[0.5, 0.5][..], 0.25));
+    /// assert!(training.bound.is_finite());
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    fit(VqParams) -> Vq, by fit_as
+}
+
+fn fit_as<T: Real>(
     params: &VqParams,
     source: &dyn Source<T>,
     plan: &Plan,
