@@ -40,5 +40,5 @@ pub fn fit<T: Real>(
     };
     let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
     let (mean, scale) = in_data_units(&ground.frame, &state.mean, &state.covariance);
-    Ok((Student::new(state.weight, mean, scale, state.degrees.unwrap_or_default()), training))
+    Ok((Student::new(&state.weight, mean, scale, state.degrees.unwrap_or_default()), training))
 }
