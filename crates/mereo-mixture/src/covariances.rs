@@ -83,16 +83,16 @@ pub(crate) fn analyse(
         // alone turns out to be better.
         let alone: Vec<f64> = (0..d).map(|i| covariance[i * d + i].max(floor)).collect();
         noise.copy_from_slice(&alone);
-        if !principal(covariance, loading, noise, d, k, floor) {
-            loading.fill(0.0);
-            noise.copy_from_slice(&alone);
-        } else {
+        let mut better = principal(covariance, loading, noise, d, k, floor);
+        if better {
             steps(covariance, loading, noise, d, k, floor);
             let zeros = vec![0.0; loading.len()];
-            if !(cost(covariance, loading, noise, d, k) <= cost(covariance, &zeros, &alone, d, k)) {
-                loading.fill(0.0);
-                noise.copy_from_slice(&alone);
-            }
+            let by_noise = cost(covariance, &zeros, &alone, d, k);
+            better = cost(covariance, loading, noise, d, k) <= by_noise;
+        }
+        if !better {
+            loading.fill(0.0);
+            noise.copy_from_slice(&alone);
         }
     } else {
         steps(covariance, loading, noise, d, k, floor);

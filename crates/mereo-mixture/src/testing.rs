@@ -21,11 +21,11 @@ pub(crate) enum Wanted {
 /// One of each, and of hard ones.
 pub(crate) fn all_kinds() -> Vec<Wanted> {
     use Covariance::{Diagonal, Full, LowRank, Spherical, Tied};
+    use LayerKind as K;
     let mut kinds: Vec<Wanted> =
         [Spherical, Diagonal, Tied, Full, LowRank].map(|c| Wanted::Gmm(c, false)).into();
     kinds.extend([Spherical, Diagonal, Full].map(|c| Wanted::Gmm(c, true)));
     kinds.push(Wanted::Student);
-    use LayerKind as K;
     kinds.push(Wanted::Deep(vec![K::Full, K::Full], Em::Soft, Search::Full));
     kinds.push(Wanted::Deep(vec![K::Full, K::Full, K::Full], Em::Hard, Search::Full));
     kinds.push(Wanted::Deep(vec![K::Full, K::Scale], Em::Soft, Search::Full));

@@ -149,7 +149,10 @@ const COVARIANCE: [f64; 18] = [
 ];
 const WEIGHT: [f64; 2] = [0.3, 0.7];
 
-fn by_hand(kind: &str, tensors: &[(&str, &[usize], &[f64])]) -> ModelFile {
+/// A tensor's name, shape and numbers.
+type Named<'a> = (&'a str, &'a [usize], &'a [f64]);
+
+fn by_hand(kind: &str, tensors: &[Named<'_>]) -> ModelFile {
     let mut file = ModelFile::new(Manifest::new(kind));
     for (name, shape, values) in tensors {
         file.insert(name, Tensor::new(shape.to_vec(), values.to_vec()));
@@ -157,9 +160,8 @@ fn by_hand(kind: &str, tensors: &[(&str, &[usize], &[f64])]) -> ModelFile {
     file
 }
 
-fn gmm(tensors: &[(&str, &[usize], &[f64])]) -> Learned {
-    let mut all: Vec<(&str, &[usize], &[f64])> =
-        vec![("weight", &[2], &WEIGHT), ("mean", &[2, 3], &MEAN)];
+fn gmm(tensors: &[Named<'_>]) -> Learned {
+    let mut all: Vec<Named<'_>> = vec![("weight", &[2], &WEIGHT), ("mean", &[2, 3], &MEAN)];
     all.extend(tensors);
     Learned::Gmm(Gmm::from_file(by_hand("gmm", &all), "by hand".as_ref()).unwrap())
 }
@@ -496,10 +498,10 @@ fn broken_files_are_named() {
         }
         .to_string()
     };
-    let mean: (&str, &[usize], &[f64]) = ("mean", &[1, 2], &[0.0, 0.0]);
-    let weight: (&str, &[usize], &[f64]) = ("weight", &[1], &[1.0]);
-    let one: (&str, &[usize], &[f64]) = ("path_weight", &[1], &[1.0]);
-    let cases: [(&str, Vec<(&str, &[usize], &[f64])>, &str); 10] = [
+    let mean: Named<'_> = ("mean", &[1, 2], &[0.0, 0.0]);
+    let weight: Named<'_> = ("weight", &[1], &[1.0]);
+    let one: Named<'_> = ("path_weight", &[1], &[1.0]);
+    let cases: [(&str, Vec<Named<'_>>, &str); 10] = [
         (
             "gmm",
             vec![mean, weight, ("covariance", &[1, 2, 2], &[1.0, 2.0, 2.0, 1.0])],

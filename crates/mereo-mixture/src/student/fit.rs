@@ -44,5 +44,5 @@ fn fit_as<T: Real>(
     };
     let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
     let (mean, scale) = in_data_units(&ground.frame, &state.mean, &state.covariance);
-    Ok((Student::new(state.weight, mean, scale, state.degrees.unwrap_or_default()), training))
+    Ok((Student::new(&state.weight, mean, scale, state.degrees.unwrap_or_default()), training))
 }

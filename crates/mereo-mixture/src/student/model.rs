@@ -46,20 +46,10 @@ impl Student {
     pub const KIND: &'static str = "student";
 
     /// `mean [N, D]`, `scale [N, D, D]`, `degrees [N]`, N the length of `weight`.
-    pub(super) fn new(
-        weight: Vec<f64>,
-        mean: Vec<f64>,
-        scale: Vec<f64>,
-        degrees: Vec<f64>,
-    ) -> Self {
+    pub(super) fn new(weight: &[f64], mean: Vec<f64>, scale: Vec<f64>, degrees: Vec<f64>) -> Self {
         let columns = mean.len() / weight.len().max(1);
-        let shapes = Shapes {
-            weight: &weight,
-            mean: &mean,
-            covariance: &scale,
-            degrees: Some(&degrees),
-            blur: 0.0,
-        };
+        let shapes =
+            Shapes { weight, mean: &mean, covariance: &scale, degrees: Some(&degrees), blur: 0.0 };
         let mixture = Mixture::new(&shapes, columns);
         Self { mean, scale, degrees, mixture, gate: vec![1.0; columns] }
     }
@@ -136,7 +126,7 @@ impl Student {
             );
             return Err(Error::model_file(path, problem));
         }
-        Ok(Self::new(weight, mean, scale, degrees))
+        Ok(Self::new(&weight, mean, scale, degrees))
     }
 
     /// The model as a file with this manifest.
