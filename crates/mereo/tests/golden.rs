@@ -23,7 +23,18 @@ fn files_of_format_1_load_and_score_as_they_did() {
     let rows = table("rows.csv");
     let text = std::fs::read_to_string(golden("scores.json")).unwrap();
     let expected: serde_json::Value = serde_json::from_str(&text).unwrap();
-    for name in ["mcvq", "mcvq-factorised", "mcvq-classes", "mcfa", "mcfa-classes", "vq", "gmm", "pca", "ppca", "fa"] {
+    for name in [
+        "mcvq",
+        "mcvq-factorised",
+        "mcvq-classes",
+        "mcfa",
+        "mcfa-classes",
+        "vq",
+        "gmm",
+        "pca",
+        "ppca",
+        "fa",
+    ] {
         let path = golden(&format!("{name}-1.safetensors"));
         let (model, manifest) = AnyModel::open(&path).unwrap();
         let kind = name.split('-').next().unwrap();
