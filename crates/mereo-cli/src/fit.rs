@@ -354,7 +354,7 @@ struct GateArgs {
     warm: Option<usize>,
 
     /// Strength of a prior that prefers columns which belong to one part alone; it needs --gate
-    /// factorised or --engine gibbs [default: 0]
+    /// factorised [default: 0]
     #[arg(long, value_name = "ALPHA", allow_negative_numbers = true)]
     entropic: Option<f64>,
 }

@@ -102,7 +102,7 @@ pub(crate) fn check_entropic(entropic: f64, own: bool) -> Result<()> {
     if entropic > 0.0 && !own {
         return Err(Error::option(
             "entropic",
-            "a tied gate has no prior of its own; choose the factorised gate or Gibbs sampling",
+            "a tied gate has no prior of its own; choose the factorised gate",
         ));
     }
     Ok(())

@@ -42,7 +42,7 @@ fn faces(seed: u64) -> Result<Data> {
         name: "toy faces",
         train: world.make(Some(FACES[0]), seed)?.table,
         test: world.make(Some(FACES[1]), seed + 1000)?.table,
-        params: McvqParams::new(5, 8),
+        params: McvqParams::new(5, 16),
         factors: McfaParams::new(5, 3),
     })
 }
