@@ -105,7 +105,7 @@ fn distances(parts: &PartsView<'_>, classes: &ShownClasses<'_>) -> Vec<f64> {
 /// The parts that tell most about the class, in order.
 fn telling(parts: &PartsView<'_>, classes: &ShownClasses<'_>) -> Vec<usize> {
     let told = match parts.looks {
-        Looks::States => information(parts, classes),
+        Looks::States | Looks::Sums => information(parts, classes),
         Looks::Factors => distances(parts, classes),
     };
     top(parts.parts, PARTS, |k| if told[k].is_finite() { told[k] } else { 0.0 })

@@ -61,7 +61,7 @@ fn stretched(pixels: &[f64]) -> Vec<f64> {
     };
     let mut out = Vec::with_capacity(400);
     for inside in 0..400 {
-        let (y, x) = ((inside / 20) as f64, (inside % 20) as f64);
+        let (y, x) = (f64::from(inside / 20), f64::from(inside % 20));
         let ink: f64 = (0..784)
             .map(|p| {
                 share(p / 28, top + y * tall, tall)
