@@ -8,7 +8,8 @@
 //! Below the table, going past it: of several models the one that tells best 429 training faces,
 //! which it did not learn from, from 472 of the training set's other pictures. Some are densities of
 //! faces alone, some the ratio of two, the other one of the training set's other pictures. Test
-//! pictures have no say in that. `cargo xtask experiments table1`; the number of seeds may follow.
+//! pictures have no say in that. `cargo xtask experiments table1`; the number of seeds may follow. Five take
+//! about five minutes of a core.
 
 use mereo_core::{
     Context, Estimate, Likelihood, Plan, Result, Score, Silent, Table, estimate, score,

@@ -2,8 +2,8 @@
 
 use mereo_core::slots::Ground;
 use mereo_core::{
-    Absent, Cells, Context, Dense, Plan, Schedule, Silent, Source, Sparse, Start, Table, encode,
-    learn, reconstruct, sample, score,
+    Absent, Cells, Context, Dense, Plan, Schedule, Silent, Source, Start, Table, encode, learn,
+    reconstruct, sample, score,
 };
 use proptest::prelude::*;
 use rand::RngExt;
@@ -12,7 +12,7 @@ use super::learner::{McfaLearner, State};
 use super::starts::Starts;
 use super::{Mcfa, McfaParams, fit};
 use crate::Gate;
-use crate::fixtures::{Fixture, close};
+use crate::fixtures::{Fixture, close, sparse};
 use crate::starts::{sample as start_sample, seeded};
 
 mod classes;
@@ -54,22 +54,6 @@ fn agrees_with_the_reference_implementation() {
             close(&learned.state.gate, &at("g"), "gate");
         }
     }
-}
-
-/// The observed cells of a table, stored sparsely.
-fn sparse(table: &Table<f64>, absent: Absent) -> Table<f64> {
-    let Cells::Dense(cells) = table.cells() else { unreachable!() };
-    let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    for row in 0..cells.rows() {
-        for (d, &x) in cells.row(row).iter().enumerate() {
-            if if absent == Absent::Zero { x != 0.0 } else { !x.is_nan() } {
-                indices.push(d as u32);
-                values.push(x);
-            }
-        }
-        starts.push(values.len());
-    }
-    Table::from(Sparse::new(cells.columns(), starts, indices, values, absent).unwrap())
 }
 
 fn random_model(seed: u64, parts: usize, factors: usize, columns: usize) -> Mcfa {

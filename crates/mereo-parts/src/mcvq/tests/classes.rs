@@ -1,12 +1,12 @@
 //! The class layer against an independent implementation, enumeration and its theory.
 
-use mereo_core::{Classify, Likelihood, ModelFile, Real, classify};
+use mereo_core::{Absent, Classify, Likelihood, ModelFile, Real, classify};
 use rand_distr::StandardNormal;
 
 use super::*;
 use crate::Classes;
-use crate::classes::ClassLayer;
-use crate::classes::ClassPlan;
+use crate::classes::{ClassLayer, ClassPlan};
+use crate::fixtures::sparse;
 
 fn labels_of(of_row: Vec<Option<u32>>, classes: usize) -> mereo_core::Labels {
     mereo_core::Labels { names: (0..classes).map(|n| format!("c{n}")).collect(), of_row }
@@ -283,6 +283,41 @@ fn weights_threads_and_files_keep_classes() {
         let model = Mcvq::from_file(file, "x".as_ref()).unwrap();
         assert_eq!(Classify::<f64>::classes(&model), 3);
         assert_eq!(model.to_file(mereo_core::Manifest::new(Mcvq::KIND)).to_bytes().unwrap(), one);
+    }
+}
+
+#[test]
+fn sparse_rows_learn_classes_as_dense_ones() {
+    let of_row = (0..40).map(|row| (row % 4 > 0).then_some(row % 3)).collect();
+    let dense = small_table(7, 40, 8, 0.4).with_labels(labels_of(of_row, 3)).unwrap();
+    let labels = dense.about().labels.clone().unwrap();
+    let stored = sparse(&dense, Absent::Unobserved).with_labels(labels).unwrap();
+    let context = Context::new(7);
+    let mut begin = random_state_of(&random_model(7, 3, 3, 8));
+    begin.classes = Some(ClassLayer::alike(3, &begin.state_prior));
+    let learned = |table: &Table<f64>| {
+        let ground = Ground::survey(table, &context).unwrap();
+        let params = McvqParams::new(3, 3);
+        let starts = Starts { params: &params, ground: &ground };
+        let start = |_: &dyn Source<f64>, _: usize, _: &Context| {
+            Ok(Start { state: begin.clone(), how: String::new() })
+        };
+        let learner = McvqLearner {
+            start: &start,
+            reseed: false,
+            classes: Some(ClassPlan { classes: 3, labelled: true, pseudo_count: 0.5 }),
+            ..starts.learner(Gate::Standard, Schedule::constant(0.01))
+        };
+        let plan = Plan { passes: 10, tolerance: 0.0, ..Plan::default() };
+        let learned = learn(&learner, table, &plan, &context, &mut Silent).unwrap();
+        let model = Mcvq::from_state(learned.state, 3, 3);
+        let found = classify::<f64>(&model, Likelihood::Bound, table, &context).unwrap();
+        (learned.training.bound, found)
+    };
+    let ((a, of_dense), (b, of_stored)) = (learned(&dense), learned(&stored));
+    assert!((a - b).abs() < 1e-6 * (1.0 + a.abs()), "{a} {b}");
+    for (a, b) in of_dense.values().iter().zip(of_stored.values()) {
+        assert!((a - b).abs() < 1e-5, "{a} {b}");
     }
 }
 

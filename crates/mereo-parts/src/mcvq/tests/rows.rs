@@ -3,13 +3,13 @@
 use mereo_core::slots::{Ground, SlotParams};
 use mereo_core::{
     Absent, Cells, Checkpoints, Context, Dense, Learner, Parts, Pass, Plan, Record, Schedule,
-    Silent, Source, Sparse, Start, Statistics, Table, encode, learn, score,
+    Silent, Source, Start, Statistics, Table, encode, learn, score,
 };
 use proptest::prelude::*;
 
 use super::{enumerated_log_density, random_model, random_state_of, small_table};
 use crate::Gate;
-use crate::fixtures::{Fixture, close};
+use crate::fixtures::{Fixture, close, sparse};
 use crate::gate::prior_of_gates;
 use crate::mcvq::learner::{McvqLearner, State};
 use crate::mcvq::rows::{Gibbs, RowPass, gate_sums};
@@ -96,23 +96,6 @@ fn bounds_from(
     let plan = Plan { passes: 25, tolerance: 0.0, ..Plan::default() };
     let learned = learn(&learner, table, &plan, &context, &mut Silent).unwrap();
     learned.training.restarts.into_iter().next().unwrap().bounds
-}
-
-/// The observed cells of a table, stored sparsely.
-fn sparse(table: &Table<f64>, absent: Absent) -> Table<f64> {
-    let Cells::Dense(cells) = table.cells() else { unreachable!() };
-    let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    for row in 0..cells.rows() {
-        for (d, &x) in cells.row(row).iter().enumerate() {
-            let stored = if absent == Absent::Zero { x != 0.0 } else { !x.is_nan() };
-            if stored {
-                indices.push(d as u32);
-                values.push(x);
-            }
-        }
-        starts.push(values.len());
-    }
-    Table::from(Sparse::new(cells.columns(), starts, indices, values, absent).unwrap())
 }
 
 proptest! {
