@@ -16,6 +16,13 @@ pub(crate) fn mean_shape(file: &ModelFile) -> [usize; 2] {
     }
 }
 
+/// Whether rows can be measured by a covariance: the inverse of its root has squares that are
+/// numbers.
+pub(crate) fn can_whiten(covariance: &[f64], d: usize) -> bool {
+    covariance.iter().all(|v| v.abs() <= 1e300)
+        && whitening(covariance, d).is_some_and(|w| w.matrix.iter().all(|w| w.abs() <= 1e150))
+}
+
 /// Takes `[n, d, d]` numbers that must be covariances.
 pub(crate) fn take_covariances(
     file: &mut ModelFile,
@@ -46,7 +53,7 @@ pub(crate) fn take_covariances(
                 }
             }
         }
-        if whitening(matrix, d).is_none() {
+        if !can_whiten(matrix, d) {
             return Err(bad(component, "it is not positive definite"));
         }
     }

@@ -10,6 +10,7 @@ use mereo_core::{
 
 use super::LayerKind;
 use super::layers::{Layer, Layers};
+use crate::files::can_whiten;
 use crate::full::{Mixture, Shapes};
 use crate::gaussian::{Gmm, Spread};
 
@@ -210,10 +211,12 @@ impl DeepGmm {
             layers.push(layer);
         }
         let layers = Layers { columns: d, layers, path_weight };
-        let (_, covariance) = layers.collapse();
+        let (mean, covariance) = layers.collapse();
         for (number, matrix) in covariance.chunks_exact(d * d).enumerate() {
-            if mereo_core::math::whitening(matrix, d).is_none() {
-                let problem = format!("path {number} is too narrow in some direction to be scored");
+            let far = mean[number * d..(number + 1) * d].iter().any(|m| !(m.abs() <= 1e150));
+            if far || !can_whiten(matrix, d) {
+                let problem =
+                    format!("path {number} is too far, too wide or too narrow to be scored");
                 return Err(bad(problem));
             }
         }
