@@ -90,6 +90,25 @@ fn weights_and_labels_are_not_learned_from() {
 }
 
 #[test]
+fn weights_count_alike_in_memory_and_in_streams() {
+    let world = World::new();
+    world.ok("toy documents --rows 60 -o d.parquet");
+    world.ok("fit gmm d.parquet --components 2 --weight about -o m.safetensors");
+    let mean = |options: &str| {
+        let told = world.json(&format!("score m.safetensors d.parquet {options} --json"));
+        told["mean"].as_f64().unwrap()
+    };
+    let weighted = mean("--weight about");
+    assert_eq!(weighted, mean("--weight about --stream"));
+    world.ok("toy documents --rows 60 -o d.csv");
+    let counts: Vec<f64> = numbers(&world.text("d.csv"), true).iter().map(|r| r[0]).collect();
+    let told = world.json("score m.safetensors d.parquet --weight about --json");
+    let rows = told["rows"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap());
+    let sum: f64 = rows.zip(&counts).map(|(score, n)| score * n).sum();
+    assert!((weighted - sum / counts.iter().sum::<f64>()).abs() < 1e-9 * weighted.abs());
+}
+
+#[test]
 fn formats_carry_the_same_numbers() {
     let world = World::new();
     for format in ["csv", "tsv", "parquet", "npy"] {
