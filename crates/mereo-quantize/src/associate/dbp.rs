@@ -9,7 +9,7 @@
 //!
 //! The trapezoidal rule is exact to rounding if its step is below `2π/(W + 12)`, W the fastest wave
 //! `√2 max|u|/σ`: aliases are then below e^-36. So the number of points grows as 1/σ, and the noise
-//! is halved only as long as [`POINTS`] suffice. Less noise would find nothing: what a sum of waves
+//! is halved only as long as `POINTS` suffice. Less noise would find nothing: what a sum of waves
 //! says of states farther than 8σ from the row is below rounding, which is what limits the method,
 //! as the paper says. Waves at points a step apart differ by a turn, one product of complex
 //! numbers, and points are gone through several at a time.
