@@ -110,7 +110,11 @@ proptest! {
         let sum = checksum(&bytes[..end]);
         bytes[end..].copy_from_slice(&sum.to_le_bytes());
         if let Ok(coded) = Coded::from_bytes(&bytes, "x".as_ref()) {
-            coded.picture().unwrap();
+            // A changed file may say that it holds a table.
+            match coded.what {
+                What::Picture { .. } => drop(coded.picture().unwrap()),
+                What::Table { .. } => drop(coded.rows(0).unwrap()),
+            }
         }
     }
 }
