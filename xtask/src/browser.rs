@@ -27,11 +27,13 @@ fn look_at_reports(mereo: &Path, folder: &Path) -> Outcome {
         reports.push(out.join("report.html"));
     }
     // A page of each kind that the worlds' own pages do not have: one part, features, codebooks
-    // that add up, classes of states and of factors.
-    let pages: [(&str, &str, &[&str]); 5] = [
+    // that add up, components, layers, classes of states and of factors.
+    let pages: [(&str, &str, &[&str]); 7] = [
         ("vq", "toy:shapes", &["--states", "12"]),
         ("gvq", "toy:shapes", &["--features", "4", "--sets", "2"]),
         ("cvq", "toy:shapes", &["--parts", "3", "--states", "4"]),
+        ("fa", "toy:faces", &["--components", "6"]),
+        ("deep-gmm", "toy:shapes", &["--layers", "3,2"]),
         ("mcvq", "toy:faces", &["--parts", "5", "--states", "4", "--classes", "labels"]),
         ("mcfa", "toy:faces", &["--parts", "5", "--factors", "2", "--classes", "labels"]),
     ];

@@ -68,7 +68,7 @@ impl Fitted {
         &'a self,
         raw: &'a dyn Source<T>,
     ) -> Result<Box<dyn Source<T> + 'a>> {
-        let lent = Box::new(Lent(raw));
+        let lent = Box::new(Borrowed(raw));
         Ok(match &self.steps {
             None => lent,
             Some(steps) => Box::new(steps.source(lent)?),
@@ -101,9 +101,9 @@ impl Fitted {
 }
 
 /// A source that is lent to somebody who wants to own one.
-struct Lent<'a, T>(&'a dyn Source<T>);
+struct Borrowed<'a, T>(&'a dyn Source<T>);
 
-impl<T: Real> Source<T> for Lent<'_, T> {
+impl<T: Real> Source<T> for Borrowed<'_, T> {
     fn rows(&self) -> usize {
         self.0.rows()
     }

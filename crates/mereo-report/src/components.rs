@@ -56,7 +56,7 @@ fn body(view: &View<'_>, components: &ComponentsView<'_>) -> Markup {
             }
         }
         (variance(components))
-        article.part.only {
+        article.card {
             (figures(0..shown.min(OPEN)))
             @if shown > OPEN {
                 (more(&format!("{} more", text::count(shown - OPEN)), &figures(OPEN..shown)))

@@ -36,7 +36,7 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
 fn one(view: &View<'_>, number: usize, layer: &ShownLayer<'_>) -> Markup {
     let shown = layer.usage.len().min(COMPONENTS);
     html! {
-        article.part.only {
+        article.card {
             h3 { (layer.name) }
             div.states {
                 @for i in 0..shown {
