@@ -4,6 +4,10 @@ use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
+use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::{Accum, MatMut, MatRef, Par};
+
 use crate::{Lent, Source};
 
 mod sealed {
@@ -65,6 +69,23 @@ pub trait Real:
     fn quick_ln(self) -> Self;
     /// A source of such cells, as one of either type.
     fn lend(source: &dyn Source<Self>) -> Lent<'_>;
+    /// `out = left · right`, or that added to it, on one thread. The products in
+    /// [`math`](crate::math) call it: so each is compiled here and not in every crate.
+    #[doc(hidden)]
+    fn multiply(
+        out: MatMut<'_, Self>,
+        accum: Accum,
+        left: MatRef<'_, Self>,
+        right: MatRef<'_, Self>,
+    );
+    /// The same of matrices of which only a triangle counts.
+    #[doc(hidden)]
+    fn multiply_triangular(
+        out: (MatMut<'_, Self>, BlockStructure),
+        accum: Accum,
+        left: (MatRef<'_, Self>, BlockStructure),
+        right: (MatRef<'_, Self>, BlockStructure),
+    );
 }
 
 macro_rules! real {
@@ -103,6 +124,35 @@ macro_rules! real {
             }
             fn lend(source: &dyn Source<Self>) -> Lent<'_> {
                 Lent::$lent(source)
+            }
+            #[inline(never)]
+            fn multiply(
+                out: MatMut<'_, Self>,
+                accum: Accum,
+                left: MatRef<'_, Self>,
+                right: MatRef<'_, Self>,
+            ) {
+                matmul(out, accum, left, right, 1.0, Par::Seq);
+            }
+            #[inline(never)]
+            fn multiply_triangular(
+                (out, of_out): (MatMut<'_, Self>, BlockStructure),
+                accum: Accum,
+                (left, of_left): (MatRef<'_, Self>, BlockStructure),
+                (right, of_right): (MatRef<'_, Self>, BlockStructure),
+            ) {
+                let one = Self::ONE;
+                triangular::matmul(
+                    out,
+                    of_out,
+                    accum,
+                    left,
+                    of_left,
+                    right,
+                    of_right,
+                    one,
+                    Par::Seq,
+                );
             }
         }
     };

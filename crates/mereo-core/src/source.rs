@@ -275,7 +275,7 @@ impl<T: Real> Source<T> for Table<T> {
             // A sparse row costs what it stores, not what it could hold.
             Cells::Sparse(cells) => {
                 let stored = cells.values().len() / cells.rows().max(1);
-                (4 * BATCH_CELLS / stored.max(1)).clamp(64, 2048)
+                (4 * BATCH_CELLS / stored.max(1)).clamp(64, 4096)
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Rows of a batch as a plain matrix, whatever form they are stored in.
 
+use mereo_core::math::widest;
 use mereo_core::slots::Frame;
 use mereo_core::{Batch, Real, batch_rows};
 
@@ -83,10 +84,9 @@ fn write_row<T: Real, U: Real>(
             false
         }
     };
-    let mut complete = true;
-    for (x, &u) in out.iter_mut().zip(&*units) {
-        *x = U::of(u.wide());
-        complete &= known || !u.is_missing();
-    }
-    complete
+    widest(
+        #[inline(always)]
+        || out.iter_mut().zip(&*units).for_each(|(x, u)| *x = U::of(u.wide())),
+    );
+    known || !units.iter().any(|u| u.is_missing())
 }

@@ -18,9 +18,9 @@
 //! cell counts as the frame's centre.
 
 use mereo_core::math::{
-    Eigen, Matrix, eigen, orient, product, product_nt, product_self, product_tn,
+    Eigen, Matrix, eigen, orient, product, product_nt, product_self, product_tn, widest,
 };
-use mereo_core::slots::Frame;
+use mereo_core::slots::{Frame, QuickSums};
 use mereo_core::{Batch, Context, Real, Result, Source, Statistics, gather};
 use rand_distr::{Distribution, StandardNormal};
 
@@ -104,8 +104,7 @@ struct Sums<T> {
     /// `[D]`: of squares.
     squares: Vec<f64>,
     /// `[D, D]`, the lower triangle, or `[L, D]`.
-    products: Vec<f64>,
-    part: Vec<T>,
+    products: QuickSums<T>,
     projected: Vec<T>,
     blocks: BlockWork<T, T>,
 }
@@ -116,8 +115,7 @@ impl<T: Real> Sums<T> {
             weight: 0.0,
             sum: vec![0.0; columns],
             squares: vec![0.0; columns],
-            products: vec![0.0; height * columns],
-            part: vec![T::ZERO; height * columns],
+            products: QuickSums::zeros(height * columns),
             projected: Vec::new(),
             blocks: BlockWork::default(),
         }
@@ -126,17 +124,22 @@ impl<T: Real> Sums<T> {
     /// Adds rows; with `towards [L, D]` the products of the rows with those directions, otherwise
     /// with one another.
     fn look(&mut self, batch: &Batch<'_, T>, frame: &Frame<T>, towards: Option<&[T]>) {
-        let Self { weight, sum, squares, products, part, projected, blocks } = self;
+        let Self { weight, sum, squares, products, projected, blocks } = self;
         let columns = batch.columns;
         blocks.for_each(batch, frame, |block| {
             for (row, cells) in block.values.chunks_exact_mut(columns).enumerate() {
                 let w = batch.weight(block.first + row);
                 *weight += w;
-                for ((x, s), q) in cells.iter_mut().zip(&mut *sum).zip(&mut *squares) {
-                    let wide = x.wide();
-                    *s += w * wide;
-                    *q += w * wide * wide;
-                }
+                widest(
+                    #[inline(always)]
+                    || {
+                        for ((x, s), q) in cells.iter().zip(&mut *sum).zip(&mut *squares) {
+                            let wide = x.wide();
+                            *s += w * wide;
+                            *q += w * wide * wide;
+                        }
+                    },
+                );
                 if w != 1.0 {
                     let root = T::of(w.sqrt());
                     cells.iter_mut().for_each(|x| *x *= root);
@@ -144,18 +147,17 @@ impl<T: Real> Sums<T> {
             }
             let values = Matrix::new(block.values, block.rows, columns);
             match towards {
-                None => product_self(part, values, false),
+                None => product_self(products.waiting(), values, true),
                 Some(directions) => {
                     let count = directions.len() / columns;
                     projected.resize(block.rows * count, T::ZERO);
                     let directions = Matrix::new(directions, count, columns);
                     product_nt(projected, values, directions, false);
-                    product_tn(part, Matrix::new(projected, block.rows, count), values, false);
+                    let projected = Matrix::new(projected, block.rows, count);
+                    product_tn(products.waiting(), projected, values, true);
                 }
             }
-            for (p, &q) in products.iter_mut().zip(&*part) {
-                *p += q.wide();
-            }
+            products.added_dense(block.rows);
         });
     }
 
@@ -175,25 +177,25 @@ impl<T: Real> Sums<T> {
 impl<T: Real> Statistics for Sums<T> {
     fn merge(&mut self, other: &Self) {
         self.weight += other.weight;
-        let pairs = [
-            (&mut self.sum, &other.sum),
-            (&mut self.squares, &other.squares),
-            (&mut self.products, &other.products),
-        ];
-        for (own, theirs) in pairs {
+        for (own, theirs) in [(&mut self.sum, &other.sum), (&mut self.squares, &other.squares)] {
             own.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
         }
+        self.products.merge(&other.products);
+    }
+
+    fn finish(&mut self) {
+        self.products.finish();
     }
 
     fn reset(&mut self) {
         self.weight = 0.0;
-        for sums in [&mut self.sum, &mut self.squares, &mut self.products] {
-            sums.fill(0.0);
-        }
+        self.sum.fill(0.0);
+        self.squares.fill(0.0);
+        self.products.reset();
     }
 
     fn bytes(&self) -> usize {
-        self.products.len() * (size_of::<f64>() + size_of::<T>())
+        self.products.bytes()
     }
 }
 
@@ -214,7 +216,8 @@ fn by_covariance<T: Real>(
     let mean = sums.mean(centred);
     let total = sums.total(&mean);
     let weight = sums.weight;
-    let mut scatter = sums.products;
+    let mut scatter = vec![0.0; d * d];
+    sums.products.read(0, &mut scatter);
     for (i, row) in scatter.chunks_exact_mut(d).enumerate() {
         for (j, s) in row[..=i].iter_mut().enumerate() {
             *s -= weight * mean[i] * mean[j];
@@ -320,7 +323,8 @@ fn randomised<T: Real>(
         )?;
         let mean = sums.mean(centred);
         let (total, weight) = (sums.total(&mean), sums.weight);
-        let mut image = sums.products;
+        let mut image = vec![0.0; wide * d];
+        sums.products.read(0, &mut image);
         for (image, direction) in image.chunks_exact_mut(d).zip(directions.chunks_exact(d)) {
             let along: f64 = direction.iter().zip(&mean).map(|(q, m)| q * m).sum();
             image.iter_mut().zip(&mean).for_each(|(b, m)| *b -= weight * along * m);

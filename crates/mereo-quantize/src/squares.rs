@@ -9,7 +9,7 @@
 //! the shortest is taken: with `A = U Λ Uᵀ`, `v = U Λ⁺ Uᵀ B`, where Λ⁺ inverts what is above a share
 //! of the largest eigenvalue and is 0 elsewhere.
 
-use faer::{Mat, Side};
+use mereo_core::math::{Eigen, Matrix, eigen, product, product_tn};
 
 /// Eigenvalues below this share of the largest count as 0.
 const NOTHING: f64 = 1e-10;
@@ -112,22 +112,16 @@ impl Squares {
     pub(crate) fn solve(&self, out: &mut [f64]) {
         let (p, d) = (self.vectors, self.columns);
         if self.own.iter().all(|&v| v == 0.0) {
-            let inverse = pseudo_inverse(p, |i, j| self.shared[i * p + j]);
-            let cross = faer::MatRef::from_row_major_slice(&self.cross, p, d);
-            let found = inverse * cross;
-            for i in 0..p {
-                for column in 0..d {
-                    out[i * d + column] = found[(i, column)];
-                }
-            }
+            let inverse = pseudo_inverse(&self.shared, p);
+            product(out, Matrix::new(&inverse, p, p), Matrix::new(&self.cross, p, d), false);
             return;
         }
-        for column in 0..d {
-            let own = &self.own[column * p * p..(column + 1) * p * p];
-            let inverse = pseudo_inverse(p, |i, j| self.shared[i * p + j] + own[i * p + j]);
-            for i in 0..p {
+        for (column, own) in self.own.chunks_exact(p * p).enumerate() {
+            let sum: Vec<f64> = self.shared.iter().zip(own).map(|(a, b)| a + b).collect();
+            let inverse = pseudo_inverse(&sum, p);
+            for (i, row) in inverse.chunks_exact(p).enumerate() {
                 out[i * d + column] =
-                    (0..p).map(|j| inverse[(i, j)] * self.cross[j * d + column]).sum();
+                    row.iter().enumerate().map(|(j, v)| v * self.cross[j * d + column]).sum();
             }
         }
     }
@@ -143,16 +137,19 @@ fn add(sums: &mut [f64], vectors: usize, weight: f64, coefficients: &[(usize, f6
     }
 }
 
-/// The pseudo-inverse of a symmetric matrix of which `lower(i, j)`, `i ≥ j`, is known.
-fn pseudo_inverse(n: usize, lower: impl Fn(usize, usize) -> f64) -> Mat<f64> {
-    let matrix = Mat::from_fn(n, n, |i, j| if i >= j { lower(i, j) } else { lower(j, i) });
+/// The pseudo-inverse of a symmetric `[n, n]` matrix, of which the lower triangle is looked at.
+fn pseudo_inverse(matrix: &[f64], n: usize) -> Vec<f64> {
+    let mut out = vec![0.0; n * n];
     // It fails for numbers that are not finite, and the sums of rows are.
-    let Ok(eigen) = matrix.self_adjoint_eigen(Side::Lower) else { return Mat::zeros(n, n) };
-    let (u, values) = (eigen.U(), eigen.S().column_vector());
-    let least = NOTHING * (0..n).fold(0.0, |a: f64, i| a.max(values[i]));
-    let scaled =
-        Mat::from_fn(n, n, |i, j| if values[j] > least { u[(i, j)] / values[j] } else { 0.0 });
-    scaled * u.transpose()
+    let Ok(Eigen { values, vectors }) = eigen(matrix, n) else { return out };
+    let least = NOTHING * values.first().copied().unwrap_or(0.0).max(0.0);
+    let mut scaled = vectors.clone();
+    for (vector, value) in scaled.chunks_exact_mut(n).zip(values) {
+        let inverse = if value > least { 1.0 / value } else { 0.0 };
+        vector.iter_mut().for_each(|v| *v *= inverse);
+    }
+    product_tn(&mut out, Matrix::new(&scaled, n, n), Matrix::new(&vectors, n, n), false);
+    out
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ const MOST_LANES: usize = 16;
 /// Fewest, however much memory their statistics take.
 const FEWEST_LANES: usize = 4;
 /// Memory that all lanes' statistics together should stay below.
-const LANE_BYTES: usize = 256 << 20;
+const LANE_BYTES: usize = 128 << 20;
 
 /// The lanes of a source: consecutive batches that are looked at one after another, each lane
 /// with statistics and a workspace of its own. How many there are depends on the source and the

@@ -1,6 +1,6 @@
 //! Factors and inverses of square matrices, row-major.
 
-use faer::linalg::matmul::triangular;
+use faer::linalg::matmul::triangular::BlockStructure;
 use faer::linalg::solvers::Solve;
 use faer::linalg::triangular_inverse::invert_lower_triangular;
 use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
@@ -85,10 +85,9 @@ pub fn product_upper<T: Real>(out: &mut [T], left: Matrix<'_, T>, right: Matrix<
     }
     let (rows, n) = (left.rows, right.columns);
     let out = MatMut::from_row_major_slice_mut(&mut out[..rows * n], rows, n);
-    let (upper, full) =
-        (triangular::BlockStructure::TriangularUpper, triangular::BlockStructure::Rectangular);
+    let (upper, full) = (BlockStructure::TriangularUpper, BlockStructure::Rectangular);
     let (left, right) = (left.view(), right.view());
-    triangular::matmul(out, full, Accum::Replace, left, full, right, upper, T::ONE, Par::Seq);
+    T::multiply_triangular((out, full), Accum::Replace, (left, full), (right, upper));
 }
 
 fn square(matrix: &[f64], n: usize) -> MatRef<'_, f64> {

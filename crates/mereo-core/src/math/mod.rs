@@ -15,8 +15,8 @@ pub use lbfgs::minimise;
 pub use symmetric::{Eigen, cholesky, cholesky_inverse, cholesky_solve, eigen, orient, packed};
 
 use crate::Real;
-use faer::linalg::matmul::{matmul, triangular};
-use faer::{Accum, MatMut, MatRef, Par};
+use faer::linalg::matmul::triangular::BlockStructure;
+use faer::{Accum, MatMut, MatRef};
 
 /// `½ log 2π`: what every observed Gaussian cell costs, whatever its value.
 pub const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
@@ -104,7 +104,7 @@ pub fn add_product<T: Real>(
 ) {
     let out = MatMut::from_row_major_slice_mut(&mut out[..left.rows * stride], left.rows, stride);
     let out = out.get_mut(.., ..right.columns);
-    matmul(out, Accum::Add, left.view(), right.view(), T::ONE, Par::Seq);
+    T::multiply(out, Accum::Add, left.view(), right.view());
 }
 
 /// As [`product`] with the right matrix transposed: `left · rightᵀ`.
@@ -144,9 +144,8 @@ pub fn product_self<T: Real>(out: &mut [T], matrix: Matrix<'_, T>, add: bool) {
     let (view, n) = (matrix.view(), matrix.columns);
     let out = MatMut::from_row_major_slice_mut(&mut out[..n * n], n, n);
     let accum = if add { Accum::Add } else { Accum::Replace };
-    let (lower, full) =
-        (triangular::BlockStructure::TriangularLower, triangular::BlockStructure::Rectangular);
-    triangular::matmul(out, lower, accum, view.transpose(), full, view, full, T::ONE, Par::Seq);
+    let (lower, full) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
+    T::multiply_triangular((out, lower), accum, (view.transpose(), full), (view, full));
 }
 
 fn multiply<T: Real>(out: &mut [T], left: MatRef<'_, T>, right: MatRef<'_, T>, add: bool) {
@@ -156,7 +155,7 @@ fn multiply<T: Real>(out: &mut [T], left: MatRef<'_, T>, right: MatRef<'_, T>, a
         right.ncols(),
     );
     let accum = if add { Accum::Add } else { Accum::Replace };
-    matmul(out, accum, left, right, T::ONE, Par::Seq);
+    T::multiply(out, accum, left, right);
 }
 
 /// Turns log weights into weights that add up to 1 and returns the log of their sum before.

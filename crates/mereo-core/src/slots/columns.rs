@@ -1,5 +1,6 @@
 //! What is known of each column before anything is learned: how many, mean, spread.
 
+use crate::math::widest;
 use crate::{Absent, Batch, Block, Context, Real, Result, Source, Statistics, gather};
 
 /// Weight, mean and spread of every column over the rows that observe it.
@@ -26,9 +27,11 @@ pub struct ColumnMoments {
     pub mean: Vec<f64>,
     /// Their sum of squared distances from the mean.
     squares: Vec<f64>,
-    // Sums of the batch at hand about `shift`.
+    // Sums of the batch at hand: of weights, and of values and their squares about `shift`.
     shift: Vec<f64>,
-    sums: Vec<[f64; 3]>,
+    count: Vec<f64>,
+    first: Vec<f64>,
+    second: Vec<f64>,
 }
 
 impl ColumnMoments {
@@ -50,13 +53,70 @@ impl ColumnMoments {
             weight: zeros.clone(),
             mean: zeros.clone(),
             squares: zeros.clone(),
-            shift: zeros,
-            sums: vec![[0.0; 3]; columns],
+            shift: zeros.clone(),
+            count: zeros.clone(),
+            first: zeros.clone(),
+            second: zeros,
         }
     }
 
     fn look<T: Real>(&mut self, batch: &Batch<'_, T>) {
-        self.sums.fill([0.0; 3]);
+        for sums in [&mut self.count, &mut self.first, &mut self.second] {
+            sums.fill(0.0);
+        }
+        let total = match batch.block {
+            Block::Dense { values, complete: true } => self.sum_complete(batch, values),
+            _ => self.sum_observed(batch),
+        };
+        let zeros = matches!(batch.block, Block::Sparse { absent: Absent::Zero, .. });
+        for d in 0..self.mean.len() {
+            let mut weight = self.count[d];
+            if zeros {
+                if weight == 0.0 {
+                    self.shift[d] = 0.0;
+                }
+                weight = total;
+            }
+            if weight > 0.0 {
+                let mean = self.first[d] / weight;
+                let squares = (self.second[d] - self.first[d] * mean).max(0.0);
+                self.add(d, weight, self.shift[d] + mean, squares);
+            }
+        }
+        self.rows += total;
+    }
+
+    /// Sums a batch in which no cell is missing; returns its weight.
+    fn sum_complete<T: Real>(&mut self, batch: &Batch<'_, T>, values: &[T]) -> f64 {
+        let Self { shift, count, first, second, .. } = self;
+        let mut total = 0.0;
+        for (row, cells) in values.chunks_exact(batch.columns.max(1)).enumerate() {
+            let weight = batch.weight(row);
+            if weight == 0.0 {
+                continue;
+            }
+            if total == 0.0 {
+                shift.iter_mut().zip(cells).for_each(|(shift, value)| *shift = value.wide());
+            }
+            total += weight;
+            widest(
+                #[inline(always)]
+                || {
+                    let sums = first.iter_mut().zip(&mut *second);
+                    for (((first, second), shift), value) in sums.zip(&*shift).zip(cells) {
+                        let x = value.wide() - shift;
+                        *first += weight * x;
+                        *second += weight * x * x;
+                    }
+                },
+            );
+        }
+        count.fill(total);
+        total
+    }
+
+    /// Sums the cells of a batch that are observed (or stored); returns its weight.
+    fn sum_observed<T: Real>(&mut self, batch: &Batch<'_, T>) -> f64 {
         let zeros = matches!(batch.block, Block::Sparse { absent: Absent::Zero, .. });
         let mut total = 0.0;
         for row in 0..batch.rows {
@@ -65,20 +125,19 @@ impl ColumnMoments {
                 continue;
             }
             total += weight;
-            let (sums, shift) = (&mut self.sums, &mut self.shift);
+            let Self { shift, count, first, second, .. } = self;
             let mut add = |column: usize, value: T| {
                 let value = value.wide();
-                let sum = &mut sums[column];
-                if sum[0] == 0.0 {
+                if count[column] == 0.0 {
                     shift[column] = if zeros { 0.0 } else { value };
                 }
                 let x = value - shift[column];
-                sum[0] += weight;
-                sum[1] += weight * x;
-                sum[2] += weight * x * x;
+                count[column] += weight;
+                first[column] += weight * x;
+                second[column] += weight * x * x;
             };
             match batch.block {
-                // Zeros add nothing to sums about 0: it is enough to count them below.
+                // Zeros add nothing to sums about 0: it is enough to count them.
                 Block::Sparse { starts, indices, values, absent: Absent::Zero } => {
                     let range = starts[row] - starts[0]..starts[row + 1] - starts[0];
                     for (&column, &value) in indices[range.clone()].iter().zip(&values[range]) {
@@ -88,21 +147,7 @@ impl ColumnMoments {
                 _ => batch.for_each_observed(row, add),
             }
         }
-        for d in 0..self.mean.len() {
-            let [mut weight, first, second] = self.sums[d];
-            if zeros {
-                if weight == 0.0 {
-                    self.shift[d] = 0.0;
-                }
-                weight = total;
-            }
-            if weight > 0.0 {
-                let mean = first / weight;
-                let squares = (second - first * mean).max(0.0);
-                self.add(d, weight, self.shift[d] + mean, squares);
-            }
-        }
-        self.rows += total;
+        total
     }
 
     fn add(&mut self, d: usize, weight: f64, mean: f64, squares: f64) {
@@ -210,11 +255,16 @@ impl<T: Real> Frame<T> {
 
     /// A whole row of cells in the frame's units; a missing one stays missing.
     pub fn row(&self, cells: &[T], out: &mut [T]) {
-        for (((x, &cell), &centre), &inverse) in
-            out.iter_mut().zip(cells).zip(&self.centre).zip(&self.inverse)
-        {
-            *x = limited((cell - centre) * inverse);
-        }
+        widest(
+            #[inline(always)]
+            || {
+                for (((x, &cell), &centre), &inverse) in
+                    out.iter_mut().zip(cells).zip(&self.centre).zip(&self.inverse)
+                {
+                    *x = limited((cell - centre) * inverse);
+                }
+            },
+        );
     }
 
     /// A cell of the data in the frame's units.

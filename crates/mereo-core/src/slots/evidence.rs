@@ -217,12 +217,13 @@ impl<T: Real> Evidence<T> {
                 let tiles = table.as_mut_slice().chunks_mut(TILE * levels.len() * stride);
                 in_parallel(tiles.enumerate(), |(tile, table)| {
                     let blocks = table.chunks_mut(levels.len() * stride);
+                    let mut of_slots = vec![[0.0; 3]; slots];
                     for (d, block) in (tile * TILE..).zip(blocks) {
-                        for s in 0..slots {
-                            let [square, linear, constant] = natural(s, d);
-                            for (l, &level) in levels.iter().enumerate() {
-                                let x = frame.cell(d, T::of(level)).wide();
-                                block[l * stride + s] = T::of((square * x + linear) * x + constant);
+                        of_slots.iter_mut().enumerate().for_each(|(s, n)| *n = natural(s, d));
+                        for (&level, line) in levels.iter().zip(block.chunks_mut(stride)) {
+                            let x = frame.cell(d, T::of(level)).wide();
+                            for (e, [square, linear, constant]) in line.iter_mut().zip(&of_slots) {
+                                *e = T::of((square * x + linear) * x + constant);
                             }
                         }
                     }

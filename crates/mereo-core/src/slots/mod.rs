@@ -25,6 +25,7 @@ mod ground;
 mod lines;
 mod lloyd;
 mod nearest;
+mod quick;
 mod statistics;
 mod worst;
 
@@ -34,6 +35,7 @@ pub use densities::{Densities, RowCells, first_smallest};
 pub use evidence::{Evidence, SlotParams, SlotWork};
 pub use ground::Ground;
 pub use lloyd::{Lloyd, LloydState};
+pub use quick::QuickSums;
 pub use statistics::{SlotMoments, SlotStatistics};
 pub use worst::{WorstRow, WorstRows};
 

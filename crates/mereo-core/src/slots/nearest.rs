@@ -8,8 +8,8 @@
 //! of the products that [`Evidence`](super::Evidence) would take, and none for the sums.
 
 use super::columns::limited;
-use super::statistics::{NO_ROWS, Quick};
-use super::{Frame, SlotParams};
+use super::statistics::NO_ROWS;
+use super::{Frame, QuickSums, SlotParams};
 use crate::math::{Matrix, product_nt, widest};
 use crate::{Batch, Real, in_parallel};
 
@@ -216,7 +216,7 @@ pub(super) struct NearestSums<T> {
     /// The part of it from batches in which every cell was observed.
     complete: Vec<f64>,
     /// `[S, 2 D]`: of x, of being observed (in incomplete batches).
-    quick: Quick<T>,
+    quick: QuickSums<T>,
 }
 
 impl<T: Real> NearestSums<T> {
@@ -225,7 +225,7 @@ impl<T: Real> NearestSums<T> {
             columns,
             total: vec![0.0; slots],
             complete: vec![0.0; slots],
-            quick: Quick::zeros(slots * 2 * columns),
+            quick: QuickSums::zeros(slots * 2 * columns),
         }
     }
 
@@ -284,7 +284,7 @@ impl<T: Real> NearestSums<T> {
     }
 
     pub(super) fn finish(&mut self) {
-        self.quick.flush();
+        self.quick.finish();
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -294,8 +294,9 @@ impl<T: Real> NearestSums<T> {
     /// Moves every mean to the mean of its rows; one that has none stays.
     pub(super) fn relearn(&self, frame: &Frame<T>, mean: &mut [f64]) {
         let columns = self.columns;
-        let sums = self.quick.sums().chunks_exact(2 * columns);
-        for (s, (mean, sums)) in mean.chunks_exact_mut(columns).zip(sums).enumerate() {
+        let mut sums = vec![0.0; 2 * columns];
+        for (s, mean) in mean.chunks_exact_mut(columns).enumerate() {
+            self.quick.read(s * 2 * columns, &mut sums);
             for d in 0..columns {
                 let count = sums[columns + d] + self.complete[s];
                 if count > NO_ROWS {

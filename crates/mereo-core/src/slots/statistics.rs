@@ -1,22 +1,14 @@
 //! The moments of the rows that each slot is responsible for.
 
-use super::evidence::{Padded, padded_slots, turn};
+use super::evidence::{padded_slots, turn};
 use super::lines::add_rows;
-use super::{Form, Frame, SlotWork};
+use super::quick::add;
+use super::{Form, Frame, QuickSums, SlotWork};
 use crate::math::{Matrix, add_product};
 use crate::{Absent, Batch, Block, Real, in_parallel};
 
-/// Rows that go into the quick sums of a lane before they are added to the `f64` ones: few
-/// enough that single precision loses nothing that matters. Sparse rows have few cells.
-const QUICK_ROWS: usize = 16_384;
-/// The same for dense rows.
-const QUICK_DENSE_ROWS: usize = 4_096;
-
-/// Slots whose moments one piece of parallel work takes out: enough to read the sums of a column
-/// in one go.
-const TILE: usize = 32;
-/// Numbers that one piece of parallel work adds.
-const PIECE: usize = 1 << 14;
+/// Columns of sparse sums whose moments one piece of parallel work takes out.
+const TILE: usize = 64;
 
 /// Less responsibility than this is none: dividing by it would be noise.
 pub(super) const NO_ROWS: f64 = 1e-12;
@@ -36,92 +28,11 @@ pub struct SlotStatistics<T> {
 #[derive(Debug, Clone)]
 enum Sums<T> {
     /// `[S, 3 D]`: of x², of x, of being observed (in incomplete batches).
-    Dense(Quick<T>),
+    Dense(QuickSums<T>),
     /// `[D, 3, S']`.
-    Entries { absent: Absent, quick: Quick<T> },
+    Entries { absent: Absent, quick: QuickSums<T> },
     /// `[D, L, S']`: how often each level occurred.
-    Levels { levels: Vec<f64>, quick: Quick<T> },
-}
-
-/// Sums in the data's own type, added to `f64` ones from time to time.
-#[derive(Debug, Clone)]
-pub(super) struct Quick<T> {
-    /// Rows in `waiting`.
-    rows: usize,
-    waiting: Padded<T>,
-    /// Whether anything was added to `sums`, which until then hold what another pass left.
-    summed: bool,
-    sums: Vec<f64>,
-}
-
-impl<T: Real> Quick<T> {
-    pub(super) fn zeros(length: usize) -> Self {
-        Self { rows: 0, waiting: Padded::zeros(length), summed: false, sums: Vec::new() }
-    }
-
-    /// Counts rows of a sparse batch whose sums were added to [`Self::waiting`].
-    fn added_sparse(&mut self, rows: usize) {
-        self.rows += rows;
-        if self.rows >= QUICK_ROWS {
-            self.flush();
-        }
-    }
-
-    /// Counts rows of a dense batch whose sums were added to [`Self::waiting`].
-    pub(super) fn added_dense(&mut self, rows: usize) {
-        self.rows += rows;
-        if self.rows >= QUICK_DENSE_ROWS {
-            self.flush();
-        }
-    }
-
-    /// The quick sums, to be added to.
-    pub(super) fn waiting(&mut self) -> &mut [T] {
-        self.waiting.as_mut_slice()
-    }
-
-    /// All sums, once [flushed](Self::flush).
-    pub(super) fn sums(&self) -> &[f64] {
-        &self.sums
-    }
-
-    /// About how much memory this takes.
-    pub(super) fn bytes(&self) -> usize {
-        self.waiting.as_slice().len() * (8 + size_of::<T>())
-    }
-
-    pub(super) fn flush(&mut self) {
-        if self.rows == 0 && self.summed {
-            return;
-        }
-        self.sums.resize(self.waiting.as_slice().len(), 0.0);
-        let again = self.summed;
-        let pieces = self.sums.chunks_mut(PIECE).zip(self.waiting.as_mut_slice().chunks_mut(PIECE));
-        in_parallel(pieces, |(sums, waiting)| {
-            for (sum, quick) in sums.iter_mut().zip(waiting) {
-                *sum = if again { *sum + quick.wide() } else { quick.wide() };
-                *quick = T::ZERO;
-            }
-        });
-        (self.rows, self.summed) = (0, true);
-    }
-
-    pub(super) fn merge(&mut self, other: &Self) {
-        self.flush();
-        if other.summed {
-            add(&mut self.sums, &other.sums);
-        }
-        if other.rows > 0 {
-            add(&mut self.sums, other.waiting.as_slice());
-        }
-    }
-
-    pub(super) fn reset(&mut self) {
-        if self.rows > 0 {
-            self.waiting.as_mut_slice().fill(T::ZERO);
-        }
-        (self.rows, self.summed) = (0, false);
-    }
+    Levels { levels: Vec<f64>, quick: QuickSums<T> },
 }
 
 /// How many, their sum and their sum of squares: what [`SlotStatistics`] say of every slot and
@@ -173,18 +84,19 @@ impl<T: Real> SlotStatistics<T> {
     pub fn new(slots: usize, columns: usize, form: &Form) -> Self {
         let stride = padded_slots(slots);
         let sums = match form {
-            Form::Dense => Sums::Dense(Quick::zeros(slots * 3 * columns)),
+            Form::Dense => Sums::Dense(QuickSums::zeros(slots * 3 * columns)),
             Form::Unobserved { levels } if !levels.is_empty() => Sums::Levels {
                 levels: levels.clone(),
-                quick: Quick::zeros(columns * levels.len() * stride),
+                quick: QuickSums::zeros(columns * levels.len() * stride),
             },
             Form::Unobserved { .. } => Sums::Entries {
                 absent: Absent::Unobserved,
-                quick: Quick::zeros(columns * 3 * stride),
+                quick: QuickSums::zeros(columns * 3 * stride),
             },
-            Form::Zero => {
-                Sums::Entries { absent: Absent::Zero, quick: Quick::zeros(columns * 3 * stride) }
-            }
+            Form::Zero => Sums::Entries {
+                absent: Absent::Zero,
+                quick: QuickSums::zeros(columns * 3 * stride),
+            },
         };
         Self { slots, columns, total: vec![0.0; slots], complete: vec![0.0; slots], sums }
     }
@@ -275,18 +187,18 @@ impl<T: Real> SlotStatistics<T> {
         }
     }
 
-    /// Adds quick sums to the `f64` ones: after the last row.
+    /// After the last row.
     pub fn finish(&mut self) {
-        self.quick_mut().flush();
+        self.quick_mut().finish();
     }
 
-    fn quick(&self) -> &Quick<T> {
+    fn quick(&self) -> &QuickSums<T> {
         match &self.sums {
             Sums::Dense(quick) | Sums::Entries { quick, .. } | Sums::Levels { quick, .. } => quick,
         }
     }
 
-    fn quick_mut(&mut self) -> &mut Quick<T> {
+    fn quick_mut(&mut self) -> &mut QuickSums<T> {
         match &mut self.sums {
             Sums::Dense(quick) | Sums::Entries { quick, .. } | Sums::Levels { quick, .. } => quick,
         }
@@ -310,71 +222,84 @@ impl<T: Real> SlotStatistics<T> {
         let (slots, columns) = (self.slots, self.columns);
         let zeros = || vec![0.0; slots * columns];
         let mut moments = SlotMoments { count: zeros(), first: zeros(), second: zeros() };
-        let stride = padded_slots(slots);
-        let sums = self.quick().sums();
-        let tiles = moments
+        let rows = moments
             .count
-            .chunks_mut(TILE * columns)
-            .zip(moments.first.chunks_mut(TILE * columns))
-            .zip(moments.second.chunks_mut(TILE * columns));
-        in_parallel(tiles.enumerate(), |(tile, ((count, first), second))| {
-            let slots = tile * TILE..(tile * TILE + count.len() / columns);
-            match &self.sums {
-                Sums::Dense(_) => {
-                    for (row, s) in slots.enumerate() {
-                        let sum = &sums[s * 3 * columns..(s + 1) * 3 * columns];
-                        let row = row * columns..(row + 1) * columns;
-                        second[row.clone()].copy_from_slice(&sum[..columns]);
-                        first[row.clone()].copy_from_slice(&sum[columns..2 * columns]);
-                        for (c, o) in count[row].iter_mut().zip(&sum[2 * columns..]) {
-                            *c = o + self.complete[s];
-                        }
-                    }
-                }
-                Sums::Entries { absent, .. } => {
-                    for (d, sum) in sums.chunks_exact(3 * stride).enumerate() {
-                        for (row, s) in slots.clone().enumerate() {
-                            let i = row * columns + d;
-                            second[i] = sum[s];
-                            first[i] = sum[stride + s];
-                            count[i] = match absent {
-                                Absent::Unobserved => sum[2 * stride + s],
-                                Absent::Zero => self.total[s],
-                            };
-                        }
-                    }
-                }
-                Sums::Levels { levels, .. } => {
-                    for (d, sum) in sums.chunks_exact(levels.len() * stride).enumerate() {
-                        let mut sums = [[0.0; TILE]; 3];
-                        for (l, &level) in levels.iter().enumerate() {
-                            let x = frame.cell(d, T::of(level)).wide();
-                            let counts = &sum[l * stride + slots.start..l * stride + slots.end];
-                            for (s, &n) in counts.iter().enumerate() {
-                                sums[0][s] += n;
-                                sums[1][s] += n * x;
-                                sums[2][s] += n * x * x;
-                            }
-                        }
-                        for row in 0..slots.len() {
-                            let i = row * columns + d;
-                            (count[i], first[i], second[i]) =
-                                (sums[0][row], sums[1][row], sums[2][row]);
-                        }
-                    }
+            .chunks_mut(columns)
+            .zip(moments.first.chunks_mut(columns))
+            .zip(moments.second.chunks_mut(columns))
+            .enumerate();
+        if let Sums::Dense(quick) = &self.sums {
+            in_parallel(rows, |(s, ((count, first), second))| {
+                quick.read(s * 3 * columns, second);
+                quick.read((s * 3 + 1) * columns, first);
+                quick.read((s * 3 + 2) * columns, count);
+                count.iter_mut().for_each(|n| *n += self.complete[s]);
+            });
+            return moments;
+        }
+        // Sparse sums stand column by column: tiles of columns are summed, then turned.
+        let mut tiles: Vec<Vec<f64>> = vec![Vec::new(); columns.div_ceil(TILE)];
+        in_parallel(tiles.iter_mut().enumerate(), |(tile, out)| {
+            let first = tile * TILE;
+            let width = TILE.min(columns - first);
+            out.resize(3 * slots * width, 0.0);
+            self.sparse_moments(first, width, frame, out);
+        });
+        in_parallel(rows, |(s, ((count, first), second))| {
+            for (tile, sums) in tiles.iter().enumerate() {
+                let from = tile * TILE;
+                let width = sums.len() / (3 * slots);
+                for (k, out) in [&mut *count, &mut *first, &mut *second].into_iter().enumerate() {
+                    let at = (k * slots + s) * width;
+                    out[from..from + width].copy_from_slice(&sums[at..at + width]);
                 }
             }
         });
         moments
     }
-}
 
-fn add<U: Real>(sums: &mut [f64], other: &[U]) {
-    in_parallel(sums.chunks_mut(PIECE).zip(other.chunks(PIECE)), |(sums, other)| {
-        for (a, b) in sums.iter_mut().zip(other) {
-            *a += b.wide();
+    /// How many, their sum and their sum of squares in a few columns, `[3, S, width]`.
+    fn sparse_moments(&self, first: usize, width: usize, frame: &Frame<T>, out: &mut [f64]) {
+        let (slots, stride) = (self.slots, padded_slots(self.slots));
+        let mut moments = vec![0.0; 3 * stride];
+        let mut line = vec![0.0; stride];
+        for column in 0..width {
+            let d = first + column;
+            let (count, rest) = moments.split_at_mut(stride);
+            let (linear, square) = rest.split_at_mut(stride);
+            match &self.sums {
+                Sums::Levels { levels, quick } => {
+                    for sums in [&mut *count, &mut *linear, &mut *square] {
+                        sums.fill(0.0);
+                    }
+                    for (l, &level) in levels.iter().enumerate() {
+                        let x = frame.cell(d, T::of(level)).wide();
+                        quick.read((d * levels.len() + l) * stride, &mut line);
+                        let sums = count.iter_mut().zip(&mut *linear).zip(&mut *square);
+                        for (((a, b), c), n) in sums.zip(&line) {
+                            *a += n;
+                            *b += n * x;
+                            *c += n * x * x;
+                        }
+                    }
+                }
+                Sums::Entries { absent, quick } => {
+                    quick.read(d * 3 * stride, square);
+                    quick.read((d * 3 + 1) * stride, linear);
+                    match absent {
+                        Absent::Unobserved => quick.read((d * 3 + 2) * stride, count),
+                        Absent::Zero => count[..slots].copy_from_slice(&self.total),
+                    }
+                }
+                Sums::Dense(_) => unreachable!("dense sums stand slot by slot"),
+            }
+            for (k, sums) in moments.chunks_exact(stride).enumerate() {
+                for (s, &sum) in sums[..slots].iter().enumerate() {
+                    out[(k * slots + s) * width + column] = sum;
+                }
+            }
         }
-    });
+    }
 }
 
 /// Adds up in `f64`, in eight interleaved sums so that the compiler can vectorise it.

@@ -7,8 +7,7 @@
 //! `Ẑ = Z Λ^-½` (Chen and Cai). k-means on the rows of the embedding, scaled to length 1, gives the
 //! groups.
 
-use faer::Mat;
-use mereo_core::math::eigen;
+use mereo_core::math::{Matrix, eigen, product, product_self};
 use mereo_core::slots::{ColumnMoments, Form, Lloyd};
 use mereo_core::{Context, Dense, Plan, Real, Result, Silent, Table, learn};
 
@@ -51,11 +50,10 @@ pub(super) fn cut(
     Ok(all)
 }
 
-/// The leading eigenvectors of a symmetric matrix, `[n, count]` row-major, and their values.
-fn leading(matrix: &Mat<f64>, count: usize) -> Result<(Vec<f64>, Vec<f64>)> {
-    let n = matrix.nrows();
-    let cells: Vec<f64> = (0..n * n).map(|i| matrix[(i / n, i % n)]).collect();
-    let mut found = eigen(&cells, n)?;
+/// The leading eigenvectors of a symmetric `[n, n]` matrix, of which the lower triangle is looked
+/// at, as `[n, count]`, and their values.
+fn leading(matrix: &[f64], n: usize, count: usize) -> Result<(Vec<f64>, Vec<f64>)> {
+    let mut found = eigen(matrix, n)?;
     let out = (0..n * count).map(|i| found.vectors[i % count * n + i / count]).collect();
     found.values.truncate(count);
     Ok((out, found.values))
@@ -67,11 +65,15 @@ fn embed_full(
     linked: &[usize],
     groups: usize,
 ) -> Result<Vec<f64>> {
-    let scaled = Mat::from_fn(linked.len(), linked.len(), |i, j| {
-        let (d, e) = (linked[i], linked[j]);
-        f64::from(affinity.values[d * affinity.columns + e]) / (degree[d] * degree[e]).sqrt()
-    });
-    Ok(leading(&scaled, groups)?.0)
+    let n = linked.len();
+    let mut scaled = Vec::with_capacity(n * n);
+    for &d in linked {
+        scaled.extend(linked.iter().map(|&e| {
+            let association = f64::from(affinity.values[d * affinity.columns + e]);
+            association / (degree[d] * degree[e]).sqrt()
+        }));
+    }
+    Ok(leading(&scaled, n, groups)?.0)
 }
 
 fn embed_landmarks(
@@ -80,25 +82,32 @@ fn embed_landmarks(
     linked: &[usize],
     groups: usize,
 ) -> Result<Vec<f64>> {
-    let pairs = affinity.landmarks.len();
-    let mut z = Mat::from_fn(linked.len(), pairs, |i, l| {
-        f64::from(affinity.values[linked[i] * pairs + l]) / degree[linked[i]]
-    });
-    for l in 0..pairs {
-        let sum: f64 = (0..linked.len()).map(|i| z[(i, l)]).sum();
-        if sum > 0.0 {
-            for i in 0..linked.len() {
-                z[(i, l)] /= sum.sqrt();
-            }
+    let (n, pairs) = (linked.len(), affinity.landmarks.len());
+    let mut z = Vec::with_capacity(n * pairs);
+    let mut sums = vec![0.0; pairs];
+    for &d in linked {
+        for (&value, sum) in affinity.values[d * pairs..(d + 1) * pairs].iter().zip(&mut sums) {
+            let share = f64::from(value) / degree[d];
+            *sum += share;
+            z.push(share);
         }
     }
-    let gram = z.transpose() * &z;
+    for row in z.chunks_exact_mut(pairs) {
+        for (share, &sum) in row.iter_mut().zip(&sums) {
+            *share /= if sum > 0.0 { sum.sqrt() } else { 1.0 };
+        }
+    }
+    let z = Matrix::new(&z, n, pairs);
+    let mut gram = vec![0.0; pairs * pairs];
+    product_self(&mut gram, z, false);
     let count = groups.min(pairs);
-    let (vectors, values) = leading(&gram, count)?;
-    let right =
-        Mat::from_fn(pairs, count, |l, j| vectors[l * count + j] / values[j].max(1e-12).sqrt());
-    let left = &z * &right;
-    Ok((0..linked.len()).flat_map(|i| (0..count).map(move |j| (i, j))).map(|at| left[at]).collect())
+    let (mut right, values) = leading(&gram, pairs, count)?;
+    for row in right.chunks_exact_mut(count) {
+        row.iter_mut().zip(&values).for_each(|(v, value)| *v /= value.max(1e-12).sqrt());
+    }
+    let mut left = vec![0.0; n * count];
+    product(&mut left, z, Matrix::new(&right, pairs, count), false);
+    Ok(left)
 }
 
 /// k-means on the rows of the embedding, scaled to length 1.
