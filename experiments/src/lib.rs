@@ -124,6 +124,42 @@ pub fn cbcl_faces(file: &str) -> Result<Option<Table<f32>>> {
     Ok(Some(Table::from(Dense::new(cells.rows(), cells.columns(), values)?)))
 }
 
+/// All cells of a file, row after row.
+fn open(path: &Path) -> Result<Vec<f64>> {
+    let any = read(path, &ReadOptions::default())?;
+    Ok(with_table!(&any, table => match table.cells() {
+        Cells::Dense(cells) => cells.values().iter().map(|x| x.wide()).collect(),
+        Cells::Sparse(_) => Vec::new(),
+    }))
+}
+
+/// Square pictures of bytes, at half their side (the means of 2 x 2 pixels), from 0 to 1.
+pub fn halved(pixels: &[f64], side: usize) -> Vec<f64> {
+    let half = side / 2;
+    let mut values = Vec::with_capacity(pixels.len() / 4);
+    for picture in pixels.chunks_exact(side * side) {
+        for at in 0..half * half {
+            let (y, x) = (at / half * 2, at % half * 2);
+            let sum: f64 = [0, 1, side, side + 1].iter().map(|o| picture[y * side + x + o]).sum();
+            values.push(sum / 4.0 / 255.0);
+        }
+    }
+    values
+}
+
+/// Pictures with a label each.
+fn labelled(pixels: &[f64], side: usize, labels: &[f64], names: usize) -> Result<Table<f32>> {
+    let values: Vec<f32> = pixels.iter().map(|&x| x as f32).collect();
+    let table = Table::from(Dense::new(labels.len(), side * side, values)?);
+    let of_row = labels.iter().map(|&l| Some(l as u32)).collect();
+    let names = (0..names).map(|n| n.to_string()).collect();
+    table.with_labels(Labels { names, of_row })?.with_picture(Picture {
+        width: side,
+        height: side,
+        channels: 1,
+    })
+}
+
 /// So many training digits of MNIST with their labels, at 14 x 14 pixels from 0 to 1, after skipping
 /// some; nothing, said aloud, if the data is not beside the project.
 pub fn halved_digits(skip: usize, rows: usize) -> Result<Option<Table<f32>>> {
@@ -132,26 +168,20 @@ pub fn halved_digits(skip: usize, rows: usize) -> Result<Option<Table<f32>>> {
     else {
         return Ok(None);
     };
-    let open = |path: &Path| -> Result<Vec<f64>> {
-        let any = read(path, &ReadOptions::default())?;
-        Ok(with_table!(&any, table => match table.cells() {
-            Cells::Dense(cells) => cells.values().iter().map(|x| x.wide()).collect(),
-            Cells::Sparse(_) => Vec::new(),
-        }))
-    };
     let (pixels, labels) = (open(&pictures)?, open(&labels)?);
-    let mut values = Vec::with_capacity(rows * 196);
-    for picture in pixels.chunks_exact(784).skip(skip).take(rows) {
-        for at in 0..196 {
-            let (y, x) = (at / 14 * 2, at % 14 * 2);
-            let sum: f64 = [0, 1, 28, 29].iter().map(|o| picture[y * 28 + x + o]).sum();
-            values.push((sum / 4.0 / 255.0) as f32);
-        }
-    }
-    let of_row = labels.iter().skip(skip).take(rows).map(|&l| Some(l as u32)).collect();
-    let names = (0..10).map(|n| n.to_string()).collect();
-    let table = Table::from(Dense::new(values.len() / 196, 196, values)?);
-    Ok(Some(table.with_labels(Labels { names, of_row })?))
+    let pixels = halved(&pixels[skip * 784..(skip + rows) * 784], 28);
+    Ok(Some(labelled(&pixels, 14, &labels[skip..skip + rows], 10)?))
+}
+
+/// The Olivetti faces at 32 x 32 pixels from 0 to 1, labelled by person, 40 of them with ten
+/// pictures each; nothing, said aloud, if the data is not beside the project.
+pub fn olivetti() -> Result<Option<Table<f32>>> {
+    let (Some(faces), Some(people)) =
+        (shared("olivetti/faces.npy"), shared("olivetti/subject.npy"))
+    else {
+        return Ok(None);
+    };
+    Ok(Some(labelled(&halved(&open(&faces)?, 64), 32, &open(&people)?, 40)?))
 }
 
 /// The sum over rows of squared reconstruction errors.

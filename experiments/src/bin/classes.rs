@@ -1,8 +1,8 @@
 //! Thesis chapter 4: class priors, a hybrid, classification, learned clusters.
 //!
 //! The thesis used photographs of the AR set, which may not be passed on; the toy faces have the
-//! same five classes. Beside them digits (MNIST at 14 x 14), if they are beside the project. What a
-//! kernel machine makes of the same rows, by pixels and by codes: `benches/classes_peers.py` reads
+//! same five classes. Beside them digits (MNIST at 14 x 14) and the people of the Olivetti faces, if
+//! they are beside the project. What a kernel machine makes of the same rows, by pixels and by codes: `benches/classes_peers.py` reads
 //! what this program leaves in `target/classes`.
 //!
 //! `cargo xtask experiments classes`; the number of seeds may follow.
@@ -16,7 +16,7 @@ use mereo_core::{
 };
 use mereo_data::toy::World;
 use mereo_data::write::write_table;
-use mereo_experiments::{draw_pictures, halved_digits, mean_and_spread, seeds};
+use mereo_experiments::{draw_pictures, halved_digits, mean_and_spread, olivetti, seeds};
 use mereo_parts::{Classes, McfaParams, Mcvq, McvqParams, mcfa, mcvq};
 
 const FACES: [usize; 2] = [1000, 500];
@@ -61,13 +61,29 @@ fn digits(seed: u64) -> Result<Option<Data>> {
     }))
 }
 
+/// Five pictures of each person to learn from and the others to try, five others for every seed.
+fn people(seed: u64) -> Result<Option<Data>> {
+    let Some(all) = olivetti()? else { return Ok(None) };
+    let learned = |row: &usize| (row + seed as usize) % 10 < 5;
+    let (train, test): (Vec<usize>, Vec<usize>) = (0..all.rows()).partition(learned);
+    Ok(Some(Data {
+        name: "people",
+        train: all.select_rows(&train),
+        test: all.select_rows(&test),
+        params: McvqParams::new(12, 16),
+        factors: McfaParams::new(6, 4),
+    }))
+}
+
+type Make = fn(u64) -> Result<Option<Data>>;
+
 fn main() -> Result<()> {
     let seeds = seeds(5);
-    for digits_too in [false, true] {
+    let sets: [Make; 3] = [|seed| faces(seed).map(Some), digits, people];
+    for make in sets {
         let mut told: Vec<(String, Vec<f64>)> = Vec::new();
         for seed in 0..seeds {
-            let data = if digits_too { digits(seed)? } else { Some(faces(seed)?) };
-            let Some(data) = data else { break };
+            let Some(data) = make(seed)? else { break };
             for (rule, right) in supervised(&data, seed)? {
                 let name = format!("{}: {rule}", data.name);
                 match told.iter_mut().find(|(known, _)| *known == name) {

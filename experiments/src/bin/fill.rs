@@ -11,7 +11,7 @@ use mereo_core::{
     Cells, Context, Dense, Plan, Reconstruct, Result, Silent, Table, reconstruct, with_table,
 };
 use mereo_data::{ReadOptions, read};
-use mereo_experiments::{cells, parts_plan, shared, wide};
+use mereo_experiments::{cells, halved, parts_plan, shared, wide};
 use mereo_linear::{FaParams, NmfParams, PpcaParams, factor, nmf};
 use mereo_mixture::{Covariance, GmmParams, gaussian};
 use mereo_parts::{McfaParams, McvqParams, mcfa, mcvq};
@@ -192,7 +192,9 @@ fn main() -> Result<()> {
     }
     if let Some(path) = shared("mnist/train-images-idx3-ubyte.gz") {
         let any = read(&path, &ReadOptions::default())?;
-        all("digits 14x14", &halved(&with_table!(&any, table => first_rows(table)))?, &context)?;
+        let values = halved(&with_table!(&any, table => first_rows(table)), 28);
+        let digits = Table::from(Dense::new(DIGITS, 196, values)?);
+        all("digits 14x14", &digits, &context)?;
     }
     Ok(())
 }
@@ -204,19 +206,6 @@ fn first_rows<T: mereo_core::Real>(table: &Table<T>) -> Vec<f64> {
         }
         Cells::Sparse(_) => Vec::new(),
     }
-}
-
-/// Pictures of 28 x 28 as means of 2 x 2 pixels, from 0 to 1.
-fn halved(pixels: &[f64]) -> Result<Table<f64>> {
-    let mut values = Vec::with_capacity(pixels.len() / 4);
-    for picture in pixels.chunks_exact(784) {
-        for at in 0..196 {
-            let (y, x) = (at / 14 * 2, at % 14 * 2);
-            let sum: f64 = [0, 1, 28, 29].iter().map(|o| picture[y * 28 + x + o]).sum();
-            values.push(sum / 4.0 / 255.0);
-        }
-    }
-    Ok(Table::from(Dense::new(values.len() / 196, 196, values)?))
 }
 
 /// Columns about their means in units of their deviations, those of the cells left to see.
