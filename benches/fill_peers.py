@@ -38,14 +38,19 @@ def lace(x):
     import lace as engine
     import pandas
 
-    frame = pandas.DataFrame(x, columns=[f"c{i}" for i in range(x.shape[1])])
+    # A column without variation is no column to Lace, and its mean is known.
+    kept = np.nanstd(x, axis=0) > 0
+    frame = pandas.DataFrame(x[:, kept], columns=[f"c{i}" for i in np.flatnonzero(kept)])
     frame.index = [f"r{i}" for i in range(len(frame))]
     model = engine.Engine.from_df(frame, n_states=4, rng_seed=0)
-    model.update(200)
-    out = x.copy()
-    for row, column in np.argwhere(np.isnan(x)):
-        given = {f"c{i}": x[row, i] for i in range(x.shape[1]) if not np.isnan(x[row, i])}
-        out[row, column] = model.predict(f"c{column}", given=given, with_uncertainty=False)
+    model.update(100)
+    out = np.where(np.isnan(x) & ~kept, 0.0, x)
+    for column in np.flatnonzero(kept):
+        holes = np.flatnonzero(np.isnan(x[:, column]))
+        if len(holes):
+            filled = model.impute(f"c{column}", with_uncertainty=False)
+            found = dict(zip(filled["index"].to_list(), filled[f"c{column}"].to_list()))
+            out[holes, column] = [found[f"r{row}"] for row in holes]
     return out
 
 
@@ -68,9 +73,10 @@ def main():
             "KNNImputer(15, by distance)": lambda x: KNNImputer(n_neighbors=15, weights="distance").fit_transform(x),
             "IterativeImputer": lambda x: IterativeImputer(random_state=0, max_iter=10).fit_transform(x),
         }
-        if "lace" in sys.argv[2:] and name == "body fat":
-            fills["Lace"] = lace
+        fills["Lace"] = lace
         for peer, fill in fills.items():
+            if sys.argv[2:] and not any(word in peer for word in sys.argv[2:]):
+                continue
             began = time.perf_counter()
             filled = fill(x)
             if filled.shape != x.shape:

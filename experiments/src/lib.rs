@@ -279,7 +279,7 @@ pub fn draw_pictures(
 /// Draws pictures, `across` to a line, each in a range of its own, with 0 black, or the middle of the
 /// greys if there are negative values. Says where the picture is.
 pub fn draw_each(name: &str, pictures: &[f64], picture: Picture, across: usize) -> Result<()> {
-    let size = picture.height * picture.width * picture.channels;
+    let size = picture.height * picture.width;
     let mut cells = Vec::with_capacity(pictures.len());
     for one in pictures.chunks_exact(size) {
         let (low, high) = one.iter().fold((0.0f64, 0.0f64), |(l, h), &v| (l.min(v), h.max(v)));
@@ -287,11 +287,7 @@ pub fn draw_each(name: &str, pictures: &[f64], picture: Picture, across: usize) 
         let low = if low < 0.0 { -most } else { 0.0 };
         cells.extend(one.iter().map(|v| (v - low) / (most - low)));
     }
-    let path = figure(name)?;
-    let grid = Dense::new(cells.len() / size, size, cells)?;
-    write_picture_grid(&path, &grid, picture, across, Some((0.0, 1.0)))?;
-    println!("drawn: {}", path.display());
-    Ok(())
+    draw_pictures(name, &cells, picture, across, (0.0, 1.0))
 }
 
 /// Where a figure of this name goes.

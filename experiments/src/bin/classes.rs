@@ -32,8 +32,39 @@ struct Data {
     name: &'static str,
     train: Table<f32>,
     test: Table<f32>,
-    params: McvqParams,
+    /// Sizes of MCVQ, of which held-out training rows choose one; the first is to be looked at,
+    /// the last makes codes.
+    sizes: &'static [[usize; 2]],
     factors: McfaParams,
+}
+
+impl Data {
+    fn params(&self) -> McvqParams {
+        let [parts, states] = self.sizes[0];
+        McvqParams::new(parts, states)
+    }
+
+    /// The size that puts a fifth of the training rows best into classes after learning from the
+    /// others.
+    fn chosen(&self, context: &Context) -> Result<McvqParams> {
+        let (held, kept): (Vec<usize>, Vec<usize>) =
+            (0..self.train.rows()).partition(|row| row % 5 == 4);
+        let (held, kept) = (self.train.select_rows(&held), self.train.select_rows(&kept));
+        let mut best = (f64::NEG_INFINITY, labelled(self.sizes[0]));
+        for &size in self.sizes {
+            let params = labelled(size);
+            let (model, _) = mcvq::fit(&params, &kept, &plan(), context, &mut Silent)?;
+            let right = accuracy(&model, Likelihood::Bound, &held, context)?;
+            if right > best.0 {
+                best = (right, params);
+            }
+        }
+        Ok(best.1)
+    }
+}
+
+fn labelled([parts, states]: [usize; 2]) -> McvqParams {
+    McvqParams { classes: Classes::Labels, ..McvqParams::new(parts, states) }
 }
 
 fn faces(seed: u64) -> Result<Data> {
@@ -42,7 +73,7 @@ fn faces(seed: u64) -> Result<Data> {
         name: "toy faces",
         train: world.make(Some(FACES[0]), seed)?.table,
         test: world.make(Some(FACES[1]), seed + 1000)?.table,
-        params: McvqParams::new(5, 16),
+        sizes: &[[5, 16], [6, 24], [8, 32]],
         factors: McfaParams::new(5, 3),
     })
 }
@@ -56,7 +87,7 @@ fn digits(seed: u64) -> Result<Option<Data>> {
         name: "digits",
         train: all.select_rows(&(0..train).collect::<Vec<_>>()),
         test: all.select_rows(&(train..train + test).collect::<Vec<_>>()),
-        params: McvqParams::new(10, 12),
+        sizes: &[[10, 12], [16, 16], [24, 16]],
         factors: McfaParams::new(6, 6),
     }))
 }
@@ -70,7 +101,7 @@ fn people(seed: u64) -> Result<Option<Data>> {
         name: "people",
         train: all.select_rows(&train),
         test: all.select_rows(&test),
-        params: McvqParams::new(12, 16),
+        sizes: &[[12, 16], [20, 20]],
         factors: McfaParams::new(6, 4),
     }))
 }
@@ -113,11 +144,15 @@ fn main() -> Result<()> {
 /// Section 4.3.1: how often new rows are put into the right class, by each rule.
 fn supervised(data: &Data, seed: u64) -> Result<Vec<(&'static str, f64)>> {
     let context = Context::new(seed).with_threads(0)?;
-    let params = McvqParams { classes: Classes::Labels, ..data.params.clone() };
+    let params = data.chosen(&context)?;
     let (model, _) = mcvq::fit(&params, &data.train, &plan(), &context, &mut Silent)?;
-    let mut found = Vec::new();
+    let right = accuracy(&model, Likelihood::Bound, &data.test, &context)?;
+    println!("  {} seed {seed}: {} x {}", data.name, params.parts, params.states);
+    let mut found = vec![("MCVQ of the size chosen, bound", right)];
+    let params = labelled(data.sizes[0]);
+    let (model, _) = mcvq::fit(&params, &data.train, &plan(), &context, &mut Silent)?;
     // Small enough to draw states. Going through all of them would take minutes.
-    let small = data.params.parts <= 5;
+    let small = params.parts <= 5;
     let rules = [
         ("MCVQ, bound", Likelihood::Bound),
         ("MCVQ, importance, 200 draws", Likelihood::Importance(200)),
@@ -135,7 +170,9 @@ fn supervised(data: &Data, seed: u64) -> Result<Vec<(&'static str, f64)>> {
         hybrids(&model, &data.train, &names, &context)?;
     }
     // Parts of any row, found without labels: codes for the kernel machine.
-    let (plain, _) = mcvq::fit(&data.params, &data.train, &plan(), &context, &mut Silent)?;
+    let [parts, states] = data.sizes[data.sizes.len() - 1];
+    let params = McvqParams::new(parts, states);
+    let (plain, _) = mcvq::fit(&params, &data.train, &plan(), &context, &mut Silent)?;
     leave(data, &plain, seed, &context)?;
     let params = McfaParams { classes: Classes::Labels, ..data.factors.clone() };
     let (model, _) = mcfa::fit(&params, &data.train, &plan(), &context, &mut Silent)?;
@@ -231,7 +268,7 @@ fn unsupervised(classes: &[&str], data: &Data, seeds: u64) -> Result<()> {
     let mut agreement = Vec::new();
     for seed in 0..seeds {
         let context = Context::new(seed).with_threads(0)?;
-        let params = McvqParams { classes: Classes::Learned(wanted.len()), ..data.params.clone() };
+        let params = McvqParams { classes: Classes::Learned(wanted.len()), ..data.params() };
         let (model, _) = mcvq::fit(&params, &table, &plan(), &context, &mut Silent)?;
         let found = most_likely(&model, Likelihood::Bound, &table, &context)?;
         let mut counts = vec![vec![0usize; wanted.len()]; wanted.len()];
