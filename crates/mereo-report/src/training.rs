@@ -100,7 +100,7 @@ fn curves(training: &Training, shown: &[usize]) -> Markup {
                 span.line-key.winner { "best start" }
                 @if shown.len() > 1 { " " span.line-key.other { "other starts" } }
                 @if cut {
-                    " The steep beginning is cut off: the lowest bound was " (text::number(all)) "."
+                    " What lies below is cut off: the lowest bound was " (text::number(all)) "."
                 }
             }
         }
