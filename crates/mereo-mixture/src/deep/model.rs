@@ -47,11 +47,12 @@ impl DeepGmm {
     pub const KIND: &'static str = "deep-gmm";
 
     pub(super) fn new(layers: Layers) -> Self {
-        let (mean, covariance) = layers.collapse();
+        let (mean, covariance, scale) = layers.shared();
         let shapes = Shapes {
             weight: &layers.path_weight,
             mean: &mean,
             covariance: &covariance,
+            scale: scale.as_deref(),
             degrees: None,
             blur: 0.0,
         };

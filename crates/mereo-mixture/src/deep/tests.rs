@@ -10,13 +10,14 @@ use mereo_core::{
 };
 
 use super::affine::Affine;
+use super::kronecker::Kronecker;
 use super::layers::{Layer, Layers};
 use super::learner::{DeepLearner, State};
 use super::node::{Above, Node};
 use super::search::Paths;
-use super::{DeepGmm, DeepGmmParams, Em, LayerKind, fit};
+use super::{DeepGmm, DeepGmmParams, Em, LayerKind, MStep, fit};
 use crate::full::{Shapes, Whitened, Work, take_rows};
-use crate::testing::{close, slanted, table};
+use crate::testing::{Bounds, close, slanted, table, with_holes};
 
 const D: usize = 4;
 const SIZES: [usize; 3] = [3, 2, 2];
@@ -204,7 +205,7 @@ fn a_hard_pass_is_as_good_as_the_reference_layer_by_layer() {
         sum
     };
     for (layer, expected) in fixture.get("em_obj_after_each_layer").into_iter().enumerate() {
-        learner.relearn_layer(&mut layers, layer, &moments);
+        learner.relearn_layer(&mut layers, layer, &moments, None);
         let found = objective(&layers);
         assert!(found >= expected - 1e-5 * expected.abs(), "layer {layer}: {found} {expected}");
         if layer == 0 {
@@ -233,6 +234,7 @@ fn coordinate_search_agrees_with_the_reference() {
         weight: &layers.path_weight,
         mean: &mean,
         covariance: &covariance,
+        scale: None,
         degrees: None,
         blur: 0.0,
     };
@@ -255,15 +257,162 @@ fn coordinate_search_agrees_with_the_reference() {
 
 #[test]
 fn the_flat_mixture_has_the_same_density() {
-    let data = table::<f64>(3, &slanted(200, 3, 4));
-    let params = DeepGmmParams::new(&[3, 2, 2]);
-    let plan = Plan { passes: 10, ..Plan::default() };
-    let (model, _) = fit(&params, &data, &plan, &Context::new(0), &mut Silent).unwrap();
-    let flat = model.flat();
-    assert_eq!(flat.components(), 12);
+    use LayerKind::{Full, Scale};
     let context = Context::new(0);
-    let deep = score(&model as &dyn Score<f64>, &data, &context).unwrap().rows;
-    close(&score(&flat as &dyn Score<f64>, &data, &context).unwrap().rows, &deep, 1e-12, "density");
+    let plan = Plan { passes: 10, ..Plan::default() };
+    let whole = table::<f64>(3, &slanted(200, 3, 4));
+    let holes = table::<f64>(3, &with_holes(slanted(200, 3, 4), 4));
+    for (sizes, kinds) in [([3, 2, 2], [Full; 3]), ([3, 1, 2], [Full, Full, Scale])] {
+        let params = DeepGmmParams { kinds: kinds.to_vec(), ..DeepGmmParams::new(&sizes) };
+        for data in [&whole, &holes] {
+            let (model, _) = fit(&params, data, &plan, &context, &mut Silent).unwrap();
+            let flat = model.flat();
+            assert_eq!(flat.components(), sizes.iter().product::<usize>());
+            let deep = score(&model as &dyn Score<f64>, data, &context).unwrap().rows;
+            let alone = score(&flat as &dyn Score<f64>, data, &context).unwrap().rows;
+            close(&alone, &deep, 1e-10, "density");
+        }
+    }
+}
+
+#[test]
+fn the_kronecker_form_is_the_sum_over_paths() {
+    let (d, width) = (2, 3);
+    let number = |i: usize| ((i * 7919) % 31) as f64 / 31.0 - 0.4;
+    let pairs: Vec<(Vec<f64>, Vec<f64>)> = (0..3)
+        .map(|u| {
+            let omega = (0..d * d).map(|i| number(u + i)).collect();
+            (omega, (0..width * width).map(|i| number(5 * u + i)).collect())
+        })
+        .collect();
+    let linear: Vec<f64> = (0..d * width).map(|i| number(i + 9)).collect();
+    let theta: Vec<f64> = (0..d * width).map(|i| number(3 * i)).collect();
+    let mut expected = linear.clone();
+    for (omega, phi) in &pairs {
+        for (at, out) in expected.iter_mut().enumerate() {
+            for (of, value) in theta.iter().enumerate() {
+                let (i, j, k, l) = (at / width, at % width, of / width, of % width);
+                *out += omega[i * d + k] * value * phi[j * width + l];
+            }
+        }
+    }
+    let mut gradient = vec![0.0; d * width];
+    let value = Kronecker::new(&pairs, d).quadratic(&linear, &theta, &mut gradient);
+    close(&gradient, &expected, 1e-14, "gradient");
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let half = 0.5 * (dot(&theta, &expected) + dot(&theta, &linear));
+    close(&[value], &[half], 1e-14, "value");
+}
+
+#[test]
+fn the_kronecker_form_has_the_same_optimum() {
+    let fixture = Fixture::open();
+    let (data, context) = (fixture.data(), Context::new(0));
+    let ground = Ground::survey(&data, &context).unwrap();
+    let params = params(Em::Soft, 1);
+    let layers = fixture.layers();
+    let (moments, _, _) = moments(&learner(&params, &ground, &context), &layers, &data);
+    for layer in 1..3 {
+        for component in 0..SIZES[layer] {
+            let (node, now) =
+                (node(&layers, layer, component, &moments), layers.layers[layer].map(component, D));
+            for (steps, tolerance) in [(3, 1e-9), (2000, 1e-4)] {
+                let by = |m_step| node.solve(LayerKind::Full, &now, m_step, steps).unwrap();
+                let (sum, one) = (by(MStep::Lbfgs), by(MStep::Kronecker));
+                close(&one.matrix, &sum.matrix, tolerance, "transform");
+                close(&one.offset, &sum.offset, tolerance, "bias");
+                let mut none = vec![0.0; D * (D + 1)];
+                let (a, b) =
+                    (node.value(&theta(&sum), &mut none), node.value(&theta(&one), &mut none));
+                close(&[b], &[a], 1e-9, "value");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_step_along_the_gradient_climbs_and_rests_at_the_optimum() {
+    let fixture = Fixture::open();
+    let (data, context) = (fixture.data(), Context::new(0));
+    let ground = Ground::survey(&data, &context).unwrap();
+    let params = params(Em::Soft, 1);
+    let layers = fixture.layers();
+    let (moments, _, _) = moments(&learner(&params, &ground, &context), &layers, &data);
+    for layer in 0..3 {
+        for component in 0..SIZES[layer] {
+            let node = node(&layers, layer, component, &moments);
+            let now = layers.layers[layer].map(component, D);
+            let mut none = vec![0.0; D * (D + 1)];
+            let mut value = |map: &Affine| node.value(&theta(map), &mut none);
+            for kind in [LayerKind::Full, LayerKind::Diagonal, LayerKind::Scale] {
+                let mut map = now.clone();
+                if kind != LayerKind::Full {
+                    map.matrix = (0..D * D).map(|i| f64::from(i / D == i % D)).collect();
+                }
+                // Nothing where a column would turn around.
+                let small = node.ascend(kind, &map, 1e-3);
+                assert!(small.is_some() || kind != LayerKind::Full);
+                let climbs = small.is_none_or(|small| value(&small) > value(&map));
+                assert!(climbs, "{kind:?} of layer {layer}");
+            }
+            let best = node.solve(LayerKind::Full, &now, MStep::Lbfgs, 5000).unwrap();
+            let still = node.ascend(LayerKind::Full, &best, 1.0).unwrap();
+            close(&still.matrix, &best.matrix, 1e-3, "optimum");
+        }
+    }
+}
+
+#[test]
+fn mini_batches_raise_the_bound() {
+    let data = table::<f64>(3, &slanted(2000, 3, 4));
+    for layers in [&[3, 2][..], &[2, 2, 2]] {
+        let params = DeepGmmParams { sweeps: 4, ..DeepGmmParams::new(layers) };
+        let plan = Plan { passes: 64, tolerance: 0.0, ..Plan::default() };
+        let mut bounds = Bounds::default();
+        let (model, training) = fit(&params, &data, &plan, &Context::new(0), &mut bounds).unwrap();
+        let bounds: Vec<f64> = bounds.0.iter().map(|b| b.0 / 2000.0).collect();
+        let sweep = |n: usize| bounds[16 * n..16 * (n + 1)].iter().sum::<f64>() / 16.0;
+        assert!(sweep(1) > sweep(0) && sweep(3) > sweep(1), "{layers:?} {bounds:?}");
+        // The last pass sees all rows. EM alone, from the same start, gets as far or less.
+        let em = DeepGmmParams { sweeps: 0, ..params };
+        let plan = Plan { passes: 4, ..plan };
+        let (_, alone) = fit(&em, &data, &plan, &Context::new(0), &mut Silent).unwrap();
+        assert!(training.bound >= alone.bound - 20.0, "{} {}", training.bound, alone.bound);
+        let scores = score(&model as &dyn Score<f64>, &data, &Context::new(0)).unwrap();
+        assert!(training.bound <= scores.rows.iter().sum::<f64>() + 1e-6);
+    }
+}
+
+#[test]
+fn an_unused_component_is_revived_and_found_useful() {
+    let fixture = Fixture::open();
+    let (data, context) = (fixture.data(), Context::new(0));
+    let ground = Ground::survey(&data, &context).unwrap();
+    let params = DeepGmmParams { variance_floor: 1e-6, ..params(Em::Soft, 10) };
+    let learner = learner(&params, &ground, &context);
+    for layer in 0..3 {
+        // One component is so far away that no row takes it.
+        let mut state = State { layers: fixture.layers(), reseeds: 0 };
+        state.layers.layers[layer].bias[D..2 * D].fill(1e4);
+        let mut notes = Vec::new();
+        let mut last = f64::NEG_INFINITY;
+        for pass in 0..10 {
+            let at = Pass { restart: 0, pass };
+            let prepared = learner.prepare(&state, at);
+            let (mut statistics, mut work) = (learner.statistics(), learner.workspace());
+            let mut lane = data.lane(0..data.batches()).unwrap();
+            while let Some(batch) = lane.next_batch().unwrap() {
+                learner.look(&prepared, &batch, &mut work, &mut statistics);
+            }
+            statistics.finish();
+            last = learner.bound(&statistics);
+            notes.extend(learner.relearn(&mut state, &statistics, at));
+        }
+        let said = format!("unused component 1 of layer {} revived", layer + 1);
+        assert!(notes.iter().any(|note| note.starts_with(&said)), "{notes:?}");
+        assert!(state.layers.usage(layer)[1] > 0.05, "{:?}", state.layers.usage(layer));
+        assert!(last.is_finite());
+    }
 }
 
 #[test]

@@ -10,7 +10,9 @@
 //!   ½ log |Σ| - ((ν+D)/2) log(1 + δ/ν)`.
 //!
 //! So the distances of a batch are one matrix product for each component, `Y Wᵀ`. Differences are
-//! taken before anything is squared, in the frame's units, and offsets cost no precision.
+//! taken before anything is squared, in the frame's units, and offsets cost no precision. Components
+//! whose covariances are the same but for a number s share the product: with c the middle of their
+//! means, `δ = |W(x - c) - W(μ - c)|²/s`.
 //!
 //! # Missing cells
 //!
