@@ -267,7 +267,8 @@ fn a_converged_model_is_stationary() {
                     }
                     file.insert(name, tensor);
                     let there = likelihood(&model.read(file).unwrap());
-                    // Degrees of freedom converge slowly where they are many.
+                    // The likelihood hardly depends on degrees of freedom where they are many (a part
+                    // in a thousand more or less changes it by less than this), and EM creeps there.
                     let slack = if name == "degrees" { 1e-4 } else { 1e-7 };
                     assert!(there <= best + slack, "{wanted:?} {name}[{at}]: {there} {best}");
                 }
@@ -307,8 +308,9 @@ fn offset_changes_nothing_but_the_means() {
         let (data, moved) = (table::<f64>(3, &eighths), table::<f64>(3, &up));
         let (a, b) = (learn(&wanted, 2, &data, 10), learn(&wanted, 2, &moved, 10));
         let (x, y) = (a.scores(&data), b.scores(&moved));
-        if wanted.is_hard() {
-            // Rows on the border of two paths may take either.
+        if matches!(wanted, Wanted::Deep(_, _, crate::deep::Search::Coordinate)) {
+            // A search that does not try all paths may end at another one when two are equal but for
+            // rounding, and a row that does so moves all that follows.
             close(&mean(x), &mean(y), 1e-2, &what);
         } else {
             close(&x, &y, 1e-5, &what);

@@ -43,6 +43,15 @@ impl LayerKind {
             Self::Orthogonal => "orthogonal",
         }
     }
+
+    /// Whether all transforms of another kind are of this one too.
+    pub(super) fn covers(self, other: Self) -> bool {
+        match self {
+            Self::Full => true,
+            Self::Scale => other == Self::Scale,
+            Self::Diagonal | Self::Orthogonal => other == self || other == Self::Scale,
+        }
+    }
 }
 
 impl std::str::FromStr for LayerKind {
