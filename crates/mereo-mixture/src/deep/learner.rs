@@ -378,6 +378,9 @@ impl<T: Real> Learner<T> for DeepLearner<'_, T> {
     ) -> Vec<String> {
         let part = schedule(pass.pass, self.params.sweeps);
         let rate = part.map(|(rate, _)| rate);
+        if !(statistics.rows > 0.0) {
+            return Vec::new(); // A small table has no rows for some parts.
+        }
         let moments = self.path_moments(&state.layers, &statistics.paths.moments);
         for layer in 0..state.layers.layers.len() {
             self.relearn_layer(&mut state.layers, layer, &moments, rate);
