@@ -21,7 +21,7 @@ struct Progress {
 
 impl Observer for Progress {
     fn passed(&mut self, record: &Record) {
-        if record.pass % 5 == 0 {
+        if record.pass.is_multiple_of(5) {
             let bound = record.bound / self.rows;
             println!("pass {:>3}: {bound:.3} nats a row, {:.0} s", record.pass, record.seconds);
         }

@@ -82,7 +82,7 @@ fn main() -> Result<()> {
         last = Some(model);
     }
     if let Some(model) = last {
-        from_random_paths(&model, &others, &context)?;
+        from_random_paths(&model, &others, &context);
     }
     let titles = ("Learning with each search (Figure 2)", "Rows that switch (Figure 2)");
     draw_curves("search_bound", titles.0, ("pass", "bound, nats a patch"), &bounds)?;
@@ -90,7 +90,7 @@ fn main() -> Result<()> {
 }
 
 /// How often coordinate ascent from random paths finds the best of all.
-fn from_random_paths(model: &DeepGmm, rows: &Table<f32>, context: &Context) -> Result<()> {
+fn from_random_paths(model: &DeepGmm, rows: &Table<f32>, context: &Context) {
     let joint = log_joint(model, rows);
     let paths = model.path_weight().len();
     println!("\ncoordinate ascent in the learned model, from random paths:");
@@ -112,7 +112,6 @@ fn from_random_paths(model: &DeepGmm, rows: &Table<f32>, context: &Context) -> R
             below / TRIED as f64
         );
     }
-    Ok(())
 }
 
 /// The path where no layer alone can change for the better.

@@ -149,7 +149,7 @@ mod tests {
         {
             let (rows, width) = (5, n + behind);
             let left: Vec<f64> = (0..rows * n).map(|i| ((i * 31) % 17) as f64 - 8.0).collect();
-            let upper = |i: usize| (i % width < n && i / width <= i % width) as usize as f64;
+            let upper = |i: usize| f64::from(i % width < n && i / width <= i % width);
             let right: Vec<f64> =
                 (0..n * width).map(|i| upper(i) * (((i * 7919) % 31) as f64 - 15.0)).collect();
             let (mut fast, mut plain) = (vec![1.0; rows * width], vec![0.0; rows * width]);
