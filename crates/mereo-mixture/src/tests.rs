@@ -240,6 +240,31 @@ fn densities_codes_and_fillings_equal_the_definition() {
 }
 
 #[test]
+fn rows_of_any_width_have_the_density_of_the_definition() {
+    // Products of triangles are cut in other ways where rows are wider.
+    for d in [1, 15, 16, 17, 47, 48, 63, 90, 96, 100] {
+        let square = |i: usize| i / d % d == i % d;
+        let covariance: Vec<f64> = (0..d * d)
+            .map(|i| if square(i) { 2.0 } else { 0.9f64.powi((i / d).abs_diff(i % d) as i32) })
+            .collect();
+        let mean: Vec<f64> = (0..d).map(|i| (i % 5) as f64).collect();
+        let row: Vec<f64> = (0..d).map(|i| ((i * 7) % 11) as f64 - 4.0).collect();
+        let tensors: [Named<'_>; 3] = [
+            ("weight", &[1], &[1.0]),
+            ("mean", &[1, d], &mean),
+            ("covariance", &[1, d, d], &covariance),
+        ];
+        let model = Gmm::from_file(by_hand("gmm", &tensors), "by hand".as_ref()).unwrap();
+        let (precision, log) = inverse(&covariance, d).unwrap();
+        let y: Vec<f64> = row.iter().zip(&mean).map(|(x, m)| x - m).collect();
+        let far: f64 = (0..d * d).map(|i| y[i / d] * precision[i] * y[i % d]).sum();
+        let expected = -0.5 * (far + log + d as f64 * (2.0 * std::f64::consts::PI).ln());
+        let found = Learned::Gmm(model).scores(&table::<f64>(d, &row));
+        close(&found, &[expected], 1e-10, &format!("{d} columns"));
+    }
+}
+
+#[test]
 fn a_converged_model_is_stationary() {
     // Full covariances, with holes: no small change of mean or covariance is likelier.
     let values = with_holes(slanted(60, 2, 7), 3);
