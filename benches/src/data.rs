@@ -23,6 +23,25 @@ pub(crate) fn dense<T: Real>(rows: usize, columns: usize, missing: bool) -> Resu
     Ok(Table::from(Dense::new(rows, columns, values)?))
 }
 
+/// Rows at several contrasts whose columns go together in a few ways, as patches of pictures do.
+pub(crate) fn scaled<T: Real>(rows: usize, columns: usize) -> Result<Table<T>> {
+    const WAYS: usize = 8;
+    let mut random = Context::new(3).random("scaled", [0, 0]);
+    let ways: Vec<f64> = (0..WAYS * columns).map(|_| random.random_range(0.1..0.95)).collect();
+    let mut values = Vec::with_capacity(rows * columns);
+    for _ in 0..rows {
+        let way = random.random_range(0..WAYS);
+        let contrast = random.random_range(-3.0f64..1.0).exp();
+        let mut last = 0.0;
+        for d in 0..columns {
+            let noise: f64 = random.random_range(-1.0..1.0);
+            last = ways[way * columns + d] * last + noise;
+            values.push(T::of(contrast * last));
+        }
+    }
+    Ok(Table::from(Dense::new(rows, columns, values)?))
+}
+
 /// The same cells, raised until none is negative.
 pub(crate) fn positive(table: &Table<f32>) -> Result<Table<f32>> {
     let Cells::Dense(cells) = table.cells() else { return Ok(table.clone()) };

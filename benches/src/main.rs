@@ -7,7 +7,7 @@ mod products;
 
 use mereo_core::{Context, Observer, Plan, Real, Record, Result, Silent, Source, Training};
 use mereo_linear::{FaParams, Loss, NmfParams, PcaParams, factor, nmf, pca};
-use mereo_mixture::{GmmParams, gaussian};
+use mereo_mixture::{Covariance, DeepGmmParams, GmmParams, deep, gaussian};
 use mereo_parts::{McvqParams, mcvq};
 use mereo_quantize::{GvqParams, VqParams, gvq, vq};
 
@@ -102,6 +102,36 @@ fn linear() -> Result<()> {
     Ok(())
 }
 
+/// A Deep Gaussian mixture: a pass, and its E-step beside the fastest product there is.
+fn deep_mixture() -> Result<()> {
+    let (rows, columns, paths) = (50_000, 63, 50);
+    let context = Context::new(0).with_threads(2)?;
+    let table = data::scaled::<f32>(rows, columns)?;
+    let params = DeepGmmParams::new(&[10, 5]);
+    let pass = time_pass(&table, 2, |source, plan, context, observer| {
+        deep::fit(&params, source, plan, context, observer)
+    })?;
+    println!("deep mixture of 10, 5, f32 {rows} x {columns}: {pass:.0} ms a pass on two threads");
+    // Scores are E-steps alone, in double precision.
+    let (model, _) = deep::fit(&params, &table, &plan(3), &context, &mut Silent)?;
+    let table = data::scaled::<f64>(rows, columns)?;
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let began = std::time::Instant::now();
+        mereo_core::score::<f64>(&model, &table, &context)?;
+        times.push(began.elapsed().as_secs_f64());
+    }
+    times.sort_by(f64::total_cmp);
+    let done = 2.0 * (rows * paths * columns * columns) as f64 / times[2];
+    let peak = products::peak::<f64>(2)?;
+    println!(
+        "its E-step, f64: {:.0} ms, {:.0}% of the speed of large products",
+        1e3 * times[2],
+        100.0 * done / peak
+    );
+    Ok(())
+}
+
 /// Rows of 256 pixels said with features, beside what `quantisers.py` says of FAISS.
 fn features() -> Result<()> {
     let blocks = data::dense::<f32>(100_000, 256, false)?;
@@ -145,6 +175,14 @@ fn main() -> Result<()> {
             gaussian::fit(&GmmParams::new(60), source, plan, context, observer)
         })?;
         println!("diagonal mixture of 60, f32 20000 x 361: {mixture:.1} ms a pass on two threads");
+        let params = GmmParams::with(20, Covariance::Full);
+        let mixture = time_pass(&table, 2, |source, plan, context, observer| {
+            gaussian::fit(&params, source, plan, context, observer)
+        })?;
+        println!("full mixture of 20, f32 20000 x 361: {mixture:.0} ms a pass on two threads");
+    }
+    if asked("deep") {
+        deep_mixture()?;
     }
     if asked("k-means") {
         let means = time_pass(&table, 2, |source, plan, context, observer| {

@@ -50,3 +50,25 @@ pub(crate) fn milliseconds<T: Real>(
     times.sort_by(f64::total_cmp);
     Ok(times[times.len() / 2])
 }
+
+/// Operations a second of large square products on so many threads.
+pub(crate) fn peak<T: Real>(threads: usize) -> Result<f64> {
+    const SIDE: usize = 1024;
+    let context = Context::new(0).with_threads(threads)?;
+    let given = vec![T::of(0.5); SIDE * SIDE];
+    let mut out = vec![vec![T::of(0.0); SIDE * SIDE]; 2 * threads];
+    let mut times: Vec<f64> = (0..5)
+        .map(|_| {
+            let began = Instant::now();
+            context.install(|| {
+                out.par_iter_mut().with_max_len(1).for_each(|out| {
+                    let given = Matrix::new(&given, SIDE, SIDE);
+                    product(out, given, given, false);
+                });
+            });
+            began.elapsed().as_secs_f64()
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    Ok((4 * threads * SIDE * SIDE * SIDE) as f64 / times[2])
+}

@@ -1,6 +1,7 @@
 //! What the experiments share. Each program in `src/bin` is one table or figure of a paper and
 //! prints the paper's number beside ours.
 
+pub mod densities;
 pub mod plot;
 
 use std::path::{Path, PathBuf};

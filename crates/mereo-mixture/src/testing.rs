@@ -16,6 +16,8 @@ pub(crate) enum Wanted {
     Gmm(Covariance, bool),
     Student,
     Deep(Vec<LayerKind>, Em, Search),
+    /// With mini-batches first.
+    Swept(Vec<LayerKind>),
 }
 
 /// One of each, and of hard ones.
@@ -31,6 +33,7 @@ pub(crate) fn all_kinds() -> Vec<Wanted> {
     kinds.push(Wanted::Deep(vec![K::Full, K::Scale], Em::Soft, Search::Full));
     kinds.push(Wanted::Deep(vec![K::Diagonal, K::Diagonal], Em::Hard, Search::Coordinate));
     kinds.push(Wanted::Deep(vec![K::Full, K::Orthogonal], Em::Soft, Search::Full));
+    kinds.push(Wanted::Swept(vec![K::Full, K::Full, K::Scale]));
     kinds
 }
 
@@ -62,15 +65,15 @@ impl Wanted {
                 let (model, training) = student::fit(&params, table, plan, context, observer)?;
                 (Learned::Student(model), training)
             }
-            Self::Deep(kinds, em, search) => {
+            Self::Deep(kinds, ..) | Self::Swept(kinds) => {
                 let mut sizes = vec![2; kinds.len()];
                 sizes[0] = components;
-                let params = DeepGmmParams {
-                    kinds: kinds.clone(),
-                    em: *em,
-                    search: *search,
-                    ..DeepGmmParams::new(&sizes)
-                };
+                let mut params =
+                    DeepGmmParams { kinds: kinds.clone(), ..DeepGmmParams::new(&sizes) };
+                match self {
+                    Self::Deep(_, em, search) => (params.em, params.search) = (*em, *search),
+                    _ => params.sweeps = 1,
+                }
                 let (model, training) = deep::fit(&params, table, plan, context, observer)?;
                 (Learned::Deep(model), training)
             }
@@ -182,7 +185,10 @@ pub(crate) struct Bounds(pub(crate) Vec<(f64, bool)>);
 
 impl Observer for Bounds {
     fn passed(&mut self, record: &Record) {
-        let unusual = record.notes.iter().any(|n| n.contains("seeded") || n.contains("revived"));
+        let unusual = record
+            .notes
+            .iter()
+            .any(|n| n.contains("seeded") || n.contains("revived") || n.contains("a step of"));
         self.0.push((record.bound, unusual));
     }
 }

@@ -55,7 +55,7 @@ fn the_bound_never_falls_on(
     let likelihood: f64 = scores.iter().zip(weights).map(|(s, w)| s * w).sum();
     let slack = 1e-7 * (1.0 + likelihood.abs());
     assert!(training.bound <= likelihood + slack, "{wanted:?}: {} {likelihood}", training.bound);
-    if !wanted.is_hard() && !matches!(wanted, Wanted::Deep(..)) {
+    if !wanted.is_hard() && !matches!(wanted, Wanted::Deep(..) | Wanted::Swept(_)) {
         assert!(
             training.bound >= likelihood - slack,
             "{wanted:?}: {} {likelihood}",
@@ -240,6 +240,31 @@ fn densities_codes_and_fillings_equal_the_definition() {
 }
 
 #[test]
+fn rows_of_any_width_have_the_density_of_the_definition() {
+    // Products of triangles are cut in other ways where rows are wider.
+    for d in [1, 15, 16, 17, 47, 48, 63, 90, 96, 100] {
+        let square = |i: usize| i / d % d == i % d;
+        let covariance: Vec<f64> = (0..d * d)
+            .map(|i| if square(i) { 2.0 } else { 0.9f64.powi((i / d).abs_diff(i % d) as i32) })
+            .collect();
+        let mean: Vec<f64> = (0..d).map(|i| (i % 5) as f64).collect();
+        let row: Vec<f64> = (0..d).map(|i| ((i * 7) % 11) as f64 - 4.0).collect();
+        let tensors: [Named<'_>; 3] = [
+            ("weight", &[1], &[1.0]),
+            ("mean", &[1, d], &mean),
+            ("covariance", &[1, d, d], &covariance),
+        ];
+        let model = Gmm::from_file(by_hand("gmm", &tensors), "by hand".as_ref()).unwrap();
+        let (precision, log) = inverse(&covariance, d).unwrap();
+        let y: Vec<f64> = row.iter().zip(&mean).map(|(x, m)| x - m).collect();
+        let far: f64 = (0..d * d).map(|i| y[i / d] * precision[i] * y[i % d]).sum();
+        let expected = -0.5 * (far + log + d as f64 * (2.0 * std::f64::consts::PI).ln());
+        let found = Learned::Gmm(model).scores(&table::<f64>(d, &row));
+        close(&found, &[expected], 1e-10, &format!("{d} columns"));
+    }
+}
+
+#[test]
 fn a_converged_model_is_stationary() {
     // Full covariances, with holes: no small change of mean or covariance is likelier.
     let values = with_holes(slanted(60, 2, 7), 3);
@@ -267,7 +292,8 @@ fn a_converged_model_is_stationary() {
                     }
                     file.insert(name, tensor);
                     let there = likelihood(&model.read(file).unwrap());
-                    // Degrees of freedom converge slowly where they are many.
+                    // The likelihood hardly depends on degrees of freedom where they are many (a part
+                    // in a thousand more or less changes it by less than this), and EM creeps there.
                     let slack = if name == "degrees" { 1e-4 } else { 1e-7 };
                     assert!(there <= best + slack, "{wanted:?} {name}[{at}]: {there} {best}");
                 }
@@ -286,8 +312,9 @@ fn weight_2_equals_row_twice_and_weight_0_row_removed() {
     let weighted = table::<f64>(columns, &values).with_weights(weights).unwrap();
     let twice = table::<f64>(columns, &repeated);
     for wanted in all_kinds() {
-        if matches!(wanted, Wanted::Deep(_, _, crate::deep::Search::Coordinate)) {
-            continue; // Two rows search from two random paths.
+        if matches!(wanted, Wanted::Deep(_, _, crate::deep::Search::Coordinate) | Wanted::Swept(_))
+        {
+            continue; // Two rows search from two random paths, and are in two mini-batches.
         }
         let (a, b) = (learn(&wanted, 3, &weighted, 8), learn(&wanted, 3, &twice, 8));
         close(&a.scores(&twice), &b.scores(&twice), 1e-6, &format!("{wanted:?}"));
@@ -306,8 +333,9 @@ fn offset_changes_nothing_but_the_means() {
         let (data, moved) = (table::<f64>(3, &eighths), table::<f64>(3, &up));
         let (a, b) = (learn(&wanted, 2, &data, 10), learn(&wanted, 2, &moved, 10));
         let (x, y) = (a.scores(&data), b.scores(&moved));
-        if wanted.is_hard() {
-            // Rows on the border of two paths may take either.
+        if matches!(wanted, Wanted::Deep(_, _, crate::deep::Search::Coordinate)) {
+            // A search that does not try all paths may end at another one when two are equal but for
+            // rounding, and a row that does so moves all that follows.
             close(&mean(x), &mean(y), 1e-2, &what);
         } else {
             close(&x, &y, 1e-5, &what);

@@ -134,6 +134,7 @@ fn training(rows: usize, restarts: usize, level: f64) -> Training {
         rows,
         seed: 42,
         bound: last(&restarts[best]),
+        log_likelihood: None,
         passes: restarts[best].bounds.len() - 1,
         status: restarts[best].status,
         best,

@@ -57,6 +57,7 @@ fn training() -> Training {
         rows: 10,
         seed: 1,
         bound: -123.0,
+        log_likelihood: None,
         passes: 2,
         status: Status::Converged,
         best: 1,

@@ -3,12 +3,11 @@
 //! Columns in units of their deviation over the training rows, nine tenths of all; the mean log density
 //! of the other tenth, in nats. `cargo xtask experiments small_tables`; the number of splits may follow.
 
-use mereo_core::{Context, Dense, Plan, Result, Score, Silent, Table, score};
+use mereo_core::{Context, Dense, Plan, Result, Silent, Table, score};
 use mereo_data::steps::{StepKind, Steps};
 use mereo_data::{ReadOptions, read};
+use mereo_experiments::densities::learn;
 use mereo_experiments::{cells, mean_and_spread, seeds, shared, wide};
-use mereo_mixture::deep::LayerKind;
-use mereo_mixture::{Covariance, DeepGmmParams, GmmParams, StudentParams, deep, gaussian, student};
 use rand::seq::SliceRandom;
 
 /// Floors that few rows need, in units of a column's variance.
@@ -25,13 +24,15 @@ fn main() -> Result<()> {
         println!("{name}: {} rows of {} columns, {splits} splits", table.rows(), table.columns());
         println!("{:<28} {:>16}", "model", "test (spread)");
         for model in
-            ["gmm 1", "gmm 2", "gmm 4", "low-rank 4", "student 2", "deep 2,2", "scales 2,3"]
+            ["gmm-1", "gmm-2", "gmm-4", "low-rank-4", "student-2", "deep-2,2", "scales-2,3"]
         {
             let mut found = Vec::new();
             for split in 0..splits {
                 let context = Context::new(split).with_threads(0)?;
                 let (train, test) = halves(&table, split)?;
-                found.push(score(&*learn(model, &train, &context)?, &test, &context)?.mean);
+                let plan = Plan { restarts: 3, passes: 200, ..Plan::default() };
+                let density = learn(model, &train, Some(FLOOR), &plan, &context, &mut Silent)?;
+                found.push(score(&*density.model, &test, &context)?.mean);
             }
             let (mean, spread) = mean_and_spread(&found);
             println!("{model:<28} {:>16}", format!("{mean:.3} ({spread:.3})"));
@@ -54,29 +55,4 @@ fn halves(table: &Table<f64>, split: u64) -> Result<(Table<f64>, Table<f64>)> {
     let train = plain(train)?;
     let steps = Steps::learn(&[StepKind::Standardise], &train)?;
     Ok((steps.apply(train)?, steps.apply(plain(test)?)?))
-}
-
-fn learn(name: &str, rows: &Table<f64>, context: &Context) -> Result<Box<dyn Score<f64>>> {
-    let plan = Plan { restarts: 3, passes: 200, ..Plan::default() };
-    let (kind, sizes) = name.split_once(' ').unwrap_or((name, "1"));
-    let sizes: Vec<usize> = sizes.split(',').filter_map(|n| n.parse().ok()).collect();
-    Ok(match kind {
-        "gmm" | "low-rank" => {
-            let covariance = if kind == "gmm" { Covariance::Full } else { Covariance::LowRank };
-            let params =
-                GmmParams { variance_floor: FLOOR, ..GmmParams::with(sizes[0], covariance) };
-            Box::new(gaussian::fit(&params, rows, &plan, context, &mut Silent)?.0)
-        }
-        "student" => {
-            let params = StudentParams { variance_floor: FLOOR, ..StudentParams::new(sizes[0]) };
-            Box::new(student::fit(&params, rows, &plan, context, &mut Silent)?.0)
-        }
-        _ => {
-            let mut params = DeepGmmParams { variance_floor: FLOOR, ..DeepGmmParams::new(&sizes) };
-            if kind == "scales" {
-                params.kinds[1] = LayerKind::Scale;
-            }
-            Box::new(deep::fit(&params, rows, &plan, context, &mut Silent)?.0)
-        }
-    })
 }

@@ -1,7 +1,7 @@
 //! What mixtures are asked.
 
 use clap::Args;
-use mereo_mixture::deep::{Em, LayerKind, Search};
+use mereo_mixture::deep::{Em, LayerKind, MStep, Search};
 use mereo_mixture::{Covariance, DeepGmmParams, GmmParams, StudentParams};
 
 use super::{Common, restarts_help};
@@ -137,6 +137,16 @@ pub(super) struct DeepGmmArgs {
     #[arg(long)]
     factorised: bool,
 
+    /// Go through the rows so often in mini-batches first, a step along the gradient for each, before
+    /// passes of EM: a quick way to begin with many rows or deep layers. Each counts as 16 passes [default: 0]
+    #[arg(long, value_name = "N")]
+    sweeps: Option<usize>,
+
+    /// How a pass sums over the paths above a transform: lbfgs (path by path), kronecker (as one matrix, for
+    /// few columns) or auto (whichever is quicker); all find the same [default: auto]
+    #[arg(long, value_name = "HOW", value_parser = str::parse::<MStep>)]
+    m_step: Option<MStep>,
+
     #[arg(long, value_name = "N", help = format!(
         "Most steps of a pass with each transform below the top layer [default: {}]",
         DeepGmmParams::new(&[1]).steps))]
@@ -163,6 +173,8 @@ impl DeepGmmArgs {
         params.em = self.em.unwrap_or(params.em);
         params.search = self.search.unwrap_or(params.search);
         params.factorised = self.factorised;
+        params.sweeps = self.sweeps.unwrap_or(params.sweeps);
+        params.m_step = self.m_step.unwrap_or(params.m_step);
         params.steps = self.steps.unwrap_or(params.steps);
         params.variance_floor = self.variance_floor.unwrap_or(params.variance_floor);
         Wanted::DeepGmm(params)

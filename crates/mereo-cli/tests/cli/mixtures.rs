@@ -30,6 +30,7 @@ fn every_mixture_does_what_it_can() {
         ("deep-gmm", "deep-gmm d.csv --layers 2,2", 4),
         ("deep-gmm", "deep-gmm d.csv --layers 2,2 --layer-kind full,scale", 4),
         ("deep-gmm", "deep-gmm d.csv --layers 2,2,2 --em hard --search coordinate", 8),
+        ("deep-gmm", "deep-gmm d.csv --layers 2,2 --sweeps 1 --m-step kronecker", 4),
     ];
     for (kind, line, codes) in models {
         let told = world.json(&format!("fit {line} --passes 20 --json -o m.safetensors"));
@@ -68,6 +69,7 @@ fn wrong_options_of_mixtures_are_told() {
         ("fit deep-gmm d.csv --layers 2,2 --layer-kind full -o m", "1 kinds for 2 layers"),
         ("fit deep-gmm d.csv --layers 2,2 --search coordinate -o m", "--em hard"),
         ("fit deep-gmm d.csv --layers 2,2 --steps 0 -o m", "steps"),
+        ("fit deep-gmm d.csv --layers 2,2 --m-step newton -o m", "auto, lbfgs or kronecker"),
     ] {
         let said = world.refused(line);
         assert!(said.contains(expected), "{line}: {said}");

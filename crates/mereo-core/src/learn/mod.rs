@@ -296,6 +296,7 @@ pub fn learn<T: Real, L: Learner<T>>(
         rows: source.rows(),
         seed: context.seed(),
         bound: winner.bounds.last().copied().unwrap_or(f64::NAN),
+        log_likelihood: None,
         passes: winner.bounds.len().saturating_sub(1),
         status: if context.stop().asked() { Status::Interrupted } else { winner.status },
         best,

@@ -78,6 +78,9 @@ pub struct Training {
     pub seed: u64,
     /// The best bound, in nats, all rows together.
     pub bound: f64,
+    /// The log likelihood itself, where it is known and is not the bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_likelihood: Option<f64>,
     /// Passes of the restart that won.
     pub passes: usize,
     /// How the restart that won ended.

@@ -3,6 +3,7 @@
 use faer::linalg::matmul::triangular::BlockStructure;
 use faer::linalg::solvers::Solve;
 use faer::linalg::triangular_inverse::invert_lower_triangular;
+use faer::reborrow::ReborrowMut;
 use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 
 use super::Matrix;
@@ -68,8 +69,8 @@ pub fn inverse(matrix: &[f64], n: usize) -> Option<(Vec<f64>, f64)> {
     out.iter().all(|v| v.is_finite()).then_some((out, log_determinant))
 }
 
-/// As [`product`](super::product) with a right matrix that is square and upper triangular: half the
-/// work, where that is much.
+/// As [`product`](super::product) with a right matrix that is upper triangular, perhaps with columns of
+/// zeros behind: up to half the work.
 ///
 /// ```
 /// use mereo_core::math::{Matrix, product_upper};
@@ -78,13 +79,24 @@ pub fn inverse(matrix: &[f64], n: usize) -> Option<(Vec<f64>, f64)> {
 /// assert_eq!(out, [3.0, 14.0]);
 /// ```
 pub fn product_upper<T: Real>(out: &mut [T], left: Matrix<'_, T>, right: Matrix<'_, T>) {
-    /// Below this, splitting the triangle costs what it saves.
-    const SMALL: usize = 96;
-    if right.columns < SMALL {
+    /// Below these, splitting the triangle, or splitting it into more than two, costs what it saves.
+    const SMALL: usize = 48;
+    const MIDDLE: usize = 96;
+    let (rows, n) = (left.rows, right.columns);
+    if n < SMALL {
         return super::product(out, left, right, false);
     }
-    let (rows, n) = (left.rows, right.columns);
-    let out = MatMut::from_row_major_slice_mut(&mut out[..rows * n], rows, n);
+    let mut out = MatMut::from_row_major_slice_mut(&mut out[..rows * n], rows, n);
+    if n < MIDDLE || right.rows != n {
+        // The first half of the columns needs the first half of the rows only.
+        let half = (n / 2).next_multiple_of(16).min(right.rows);
+        let (left, right) = (left.view(), right.view());
+        let (first, second) = (right.get(..half, ..half), right.get(.., half..));
+        let own = out.rb_mut().get_mut(.., ..half);
+        T::multiply(own, Accum::Replace, left.get(.., ..half), first);
+        T::multiply(out.get_mut(.., half..), Accum::Replace, left, second);
+        return;
+    }
     let (upper, full) = (BlockStructure::TriangularUpper, BlockStructure::Rectangular);
     let (left, right) = (left.view(), right.view());
     T::multiply_triangular((out, full), Accum::Replace, (left, full), (right, upper));
@@ -127,6 +139,25 @@ mod tests {
         product_upper(&mut one, Matrix::new(&half, n, n), Matrix::new(&turned, n, n));
         for (i, v) in one.iter().enumerate() {
             assert!((v - f64::from(i / n == i % n)).abs() < 1e-10);
+        }
+    }
+
+    #[test]
+    fn triangular_products_are_products() {
+        for (n, behind) in
+            [(3, 0), (47, 1), (50, 0), (63, 1), (63, 0), (80, 16), (120, 0), (130, 6)]
+        {
+            let (rows, width) = (5, n + behind);
+            let left: Vec<f64> = (0..rows * n).map(|i| ((i * 31) % 17) as f64 - 8.0).collect();
+            let upper = |i: usize| f64::from(i % width < n && i / width <= i % width);
+            let right: Vec<f64> =
+                (0..n * width).map(|i| upper(i) * (((i * 7919) % 31) as f64 - 15.0)).collect();
+            let (mut fast, mut plain) = (vec![1.0; rows * width], vec![0.0; rows * width]);
+            let (left, right) = (Matrix::new(&left, rows, n), Matrix::new(&right, n, width));
+            product_upper(&mut fast, left, right);
+            super::super::product(&mut plain, left, right, false);
+            // Sums of whole numbers are exact in any order.
+            assert_eq!(fast, plain, "{n} + {behind}");
         }
     }
 

@@ -219,6 +219,7 @@ fn at_once(
         rows,
         seed: context.seed(),
         bound,
+        log_likelihood: None,
         passes: 0,
         status,
         best: 0,

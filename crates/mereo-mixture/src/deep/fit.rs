@@ -1,11 +1,11 @@
 //! Learning from a source.
 
 use mereo_core::slots::{Frame, Ground};
-use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Training, learn};
+use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Training, learn, score};
 
 use super::layers::Layers;
 use super::learner::DeepLearner;
-use super::{DeepGmm, DeepGmmParams, LayerKind};
+use super::{DeepGmm, DeepGmmParams, LayerKind, Search};
 
 mereo_core::fit_here! {
     /// Learns a Deep Gaussian mixture.
@@ -47,7 +47,14 @@ fn fit_as<T: Real>(
     let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
     let mut layers = state.layers;
     in_data_units(&mut layers, &learner.frame, scaled_layer(&params.kinds));
-    Ok((DeepGmm::new(layers), training))
+    let model = DeepGmm::new(layers);
+    let mut training = training;
+    // Where rows were too many or paths too many to try all of them, so they are for this.
+    if params.search == Search::Full && !context.stop().asked() {
+        let scores = score(&model, source, context)?;
+        training.log_likelihood = Some(scores.mean * ground.moments.rows);
+    }
+    Ok((model, training))
 }
 
 /// The layer that can take up a scale for each column without becoming one of another kind: the

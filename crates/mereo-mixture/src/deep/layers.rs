@@ -96,6 +96,29 @@ impl Layers {
         (mean, covariance)
     }
 
+    /// As [`collapse`](Self::collapse), but paths that differ only in layers of scales, the last ones, share
+    /// a covariance, and `[P]` says by what each path's is larger.
+    pub(super) fn shared(&self) -> (Vec<f64>, Vec<f64>, Option<Vec<f64>>) {
+        let d = self.columns;
+        let scales = self.layers.iter().rev().take_while(|layer| layer.kind == LayerKind::Scale);
+        let last = self.layers.len() - scales.count();
+        let (mean, covariance) = self.collapse();
+        if last == 0 || last == self.layers.len() {
+            return (mean, covariance, None);
+        }
+        // Each group of paths has the covariance of its first, whose scale counts as 1.
+        let lower = self.down(last..self.layers.len());
+        let first = lower[0].matrix[0];
+        let each: Vec<f64> = lower.iter().map(|map| (map.matrix[0] / first).powi(2)).collect();
+        if each.iter().any(|scale| !scale.is_normal()) {
+            return (mean, covariance, None);
+        }
+        let groups = covariance.chunks_exact(d * d).step_by(lower.len());
+        let covariance: Vec<f64> = groups.flatten().copied().collect();
+        let paths = self.path_weight.len() / lower.len();
+        (mean, covariance, Some(each.repeat(paths)))
+    }
+
     /// For a layer: numbers of paths above and below it.
     pub(super) fn around(&self, layer: usize) -> (usize, usize) {
         let sizes = self.sizes();

@@ -8,6 +8,7 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use super::affine::{Affine, congruent};
+use super::gradient::{PARTS, rows_of, schedule};
 use super::layers::{Layers, usage};
 use super::node::{Above, Node};
 use super::search::Paths;
@@ -105,7 +106,8 @@ impl<T: Real> DeepLearner<'_, T> {
         let tries = Paths { whitened, sizes: &self.params.layers };
         whitened.begin(work);
         let (rows, count) = (work.norms.len(), self.paths());
-        let (kept, known) = memory.of(first_row, rows, 1, pass.pass == 0);
+        let new = pass.pass == 0 || pass.pass < PARTS && self.params.sweeps > 0;
+        let (kept, known) = memory.of(first_row, rows, 1, new);
         let at = ((pass.restart as u64) << 32) | pass.pass as u64;
         let random = |purpose: &str, row: usize| {
             self.context.random(purpose, [at, (first_row + row) as u64]).random_range(0..count)
@@ -156,8 +158,15 @@ impl<T: Real> DeepLearner<'_, T> {
         out
     }
 
-    /// Re-estimates the components of a layer from path moments.
-    pub(super) fn relearn_layer(&self, layers: &mut Layers, layer: usize, moments: &[Vec<f64>]) {
+    /// Re-estimates the components of a layer from path moments, those of all rows or, with a rate,
+    /// goes a step from those of a part of them.
+    pub(super) fn relearn_layer(
+        &self,
+        layers: &mut Layers,
+        layer: usize,
+        moments: &[Vec<f64>],
+        rate: Option<f64>,
+    ) {
         let (d, width) = (self.columns(), self.columns() + 1);
         let (above, below) = layers.around(layer);
         let (Some(upper), Some(lower)) =
@@ -187,10 +196,11 @@ impl<T: Real> DeepLearner<'_, T> {
             if !(node.count > FEWEST_ROWS) {
                 return;
             }
-            *found = if layer == 0 {
-                node.top(kind)
-            } else {
-                node.solve(kind, &now.layers[layer].map(component, d), self.params.steps)
+            let map = now.layers[layer].map(component, d);
+            *found = match rate {
+                Some(rate) => node.ascend(kind, &map, rate),
+                None if layer == 0 => node.top(kind),
+                None => node.solve(kind, &map, self.params.m_step, self.params.steps),
             };
         });
         for (component, map) in found.iter().enumerate() {
@@ -200,9 +210,13 @@ impl<T: Real> DeepLearner<'_, T> {
         }
     }
 
-    fn relearn_weights(&self, layers: &mut Layers, total: &[f64]) {
-        layers.path_weight.copy_from_slice(total);
-        normalise(&mut layers.path_weight);
+    fn relearn_weights(&self, layers: &mut Layers, total: &[f64], rate: Option<f64>) {
+        let mut told = total.to_vec();
+        normalise(&mut told);
+        let rate = rate.unwrap_or(1.0);
+        for (weight, told) in layers.path_weight.iter_mut().zip(&told) {
+            *weight = (1.0 - rate) * *weight + rate * told;
+        }
         if self.params.factorised {
             let each: Vec<Vec<f64>> =
                 (0..layers.layers.len()).map(|layer| layers.usage(layer)).collect();
@@ -275,15 +289,16 @@ impl<T: Real> Learner<T> for DeepLearner<'_, T> {
     }
 
     fn settles(&self, _restart: usize) -> usize {
-        0
+        self.params.sweeps.saturating_mul(PARTS)
     }
 
     fn prepare(&self, state: &State, pass: Pass) -> Prepared<T> {
-        let (mean, covariance) = state.layers.collapse();
+        let (mean, covariance, scale) = state.layers.shared();
         let shapes = Shapes {
             weight: &state.layers.path_weight,
             mean: &mean,
             covariance: &covariance,
+            scale: scale.as_deref(),
             degrees: None,
             blur: self.params.variance_floor,
         };
@@ -335,7 +350,9 @@ impl<T: Real> Learner<T> for DeepLearner<'_, T> {
                     }
                 }
             };
-        look(&prepared.whitened, &self.frame, false, batch, work, paths, responsible);
+        let part = schedule(prepared.pass.pass, self.params.sweeps);
+        let rows = part.map_or(0..batch.rows, |(_, part)| rows_of(part, batch.rows));
+        look(&prepared.whitened, &self.frame, false, batch, rows, work, paths, responsible);
     }
 
     fn memory(&self, workspace: &DeepWork<T>) -> Vec<f64> {
@@ -347,21 +364,35 @@ impl<T: Real> Learner<T> for DeepLearner<'_, T> {
     }
 
     fn bound(&self, statistics: &DeepStatistics<T>) -> f64 {
-        statistics.paths.log_likelihood - self.log_scale
+        // A part of the rows says about what all would.
+        let times = self.ground.moments.rows / statistics.rows;
+        let times = if (times - 1.0).abs() > 1e-9 && times.is_finite() { times } else { 1.0 };
+        times * statistics.paths.log_likelihood - self.log_scale
     }
 
     fn relearn(
         &self,
         state: &mut State,
         statistics: &DeepStatistics<T>,
-        _pass: Pass,
+        pass: Pass,
     ) -> Vec<String> {
+        let part = schedule(pass.pass, self.params.sweeps);
+        let rate = part.map(|(rate, _)| rate);
+        if !(statistics.rows > 0.0) {
+            return Vec::new(); // A small table has no rows for some parts.
+        }
         let moments = self.path_moments(&state.layers, &statistics.paths.moments);
         for layer in 0..state.layers.layers.len() {
-            self.relearn_layer(&mut state.layers, layer, &moments);
+            self.relearn_layer(&mut state.layers, layer, &moments, rate);
         }
-        self.relearn_weights(&mut state.layers, &statistics.paths.moments.total);
-        let mut notes = self.revive(state);
+        self.relearn_weights(&mut state.layers, &statistics.paths.moments.total, rate);
+        let mut notes = match part {
+            // A part of the rows does not say which components none of them uses.
+            Some((rate, part)) => {
+                vec![format!("a step of {rate:.3} for part {} of {PARTS} of the rows", part + 1)]
+            }
+            None => self.revive(state),
+        };
         if self.params.search == Search::Coordinate {
             let rate = statistics.switched / statistics.rows.max(f64::MIN_POSITIVE);
             notes.push(format!("a random start found better paths for {rate:.4} of the rows"));

@@ -11,8 +11,9 @@
 //!
 //! Distances need `|W_p(x - β_p)|²` for any `W_p` with `W_pᵀW_p = (Ω_pΩ_pᵀ)⁻¹`. One triangular `W_p` a path,
 //! made once a pass, costs each row P products; passing rows through the layers from below would
-//! cost one for every prefix of a path, which are more. So all of it, missing cells included, is
-//! what flat mixtures do (`full/`), and rows tell path moments `Σ r [x;1][x;1]ᵀ`.
+//! cost one for every prefix of a path, which are more. Paths that differ only in layers of scales, the
+//! last ones, share W but for a number, and the product with it. So all of it, missing cells
+//! included, is what flat mixtures do (`full/`), and rows tell path moments `Σ r [x;1][x;1]ᵀ`.
 //!
 //! *Soft* EM shares a row among all paths. *Hard* EM gives it to one, found by a full search, or by
 //! coordinate ascent: from a path, each layer in turn from the top changes to its best component.
@@ -33,13 +34,17 @@
 //!
 //! - the *top* layer has nothing above: `b` is the mean of z and `AAᵀ` its covariance;
 //! - *full* transforms: L-BFGS, in coordinates in which the averages of `Ω_u` and `Φ_u` are the identity,
-//!   for a limited number of steps (more of them fit the rows better, not always new ones);
+//!   for a limited number of steps (more of them fit the rows better, not always new ones); with few
+//!   columns and many paths above, all paths in one matrix (`kronecker.rs`);
 //! - *scale* `A = sI` and *diagonal*: q is linear in the rest; then a quadratic less logarithms is
 //!   left, solved in closed form, one column after the other;
 //! - *orthogonal* `A = sO`: s and q as for scale, then O. The quadratic form lies below
 //!   `λ|O|²` and a plane, and `|O|` is fixed, so the polar factor of `λO - gradient` never loses.
 //!
 //! Every step raises the expectation, hence the bound.
+//!
+//! Before that, rows may be gone through in mini-batches, each for one step along its gradient
+//! (`gradient.rs`): many steps in the time of one pass, where rows are many or layers deep.
 //!
 //! # Floor
 //!
@@ -58,6 +63,8 @@
 
 mod affine;
 mod fit;
+mod gradient;
+mod kronecker;
 mod layers;
 mod learner;
 mod model;
@@ -70,4 +77,4 @@ mod tests;
 
 pub use fit::fit;
 pub use model::DeepGmm;
-pub use params::{DeepGmmParams, Em, LayerKind, Search};
+pub use params::{DeepGmmParams, Em, LayerKind, MStep, Search};

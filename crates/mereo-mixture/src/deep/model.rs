@@ -47,11 +47,12 @@ impl DeepGmm {
     pub const KIND: &'static str = "deep-gmm";
 
     pub(super) fn new(layers: Layers) -> Self {
-        let (mean, covariance) = layers.collapse();
+        let (mean, covariance, scale) = layers.shared();
         let shapes = Shapes {
             weight: &layers.path_weight,
             mean: &mean,
             covariance: &covariance,
+            scale: scale.as_deref(),
             degrees: None,
             blur: 0.0,
         };
@@ -195,13 +196,21 @@ impl DeepGmm {
             Some(&[_, d, _]) => d,
             _ => 1,
         };
+        let stored = file.manifest.params.get("kinds").and_then(|kinds| kinds.as_array());
+        let stored: Vec<Option<LayerKind>> = stored.map_or_else(Vec::new, |kinds| {
+            kinds.iter().map(|kind| kind.as_str()?.parse().ok()).collect()
+        });
         let mut layers = Vec::new();
         for (l, &size) in sizes.iter().enumerate() {
             let (transform, bias) =
                 (format!("layer{}.transform", l + 1), format!("layer{}.bias", l + 1));
             let matrices = file.take_means(&transform, &[size, d, d], path)?;
             let bias = file.take_means(&bias, &[size, d], path)?;
-            let layer = Layer { kind: kind_of(&matrices, d), transform: matrices, bias };
+            let kind = kind_of(&matrices, d);
+            // What was learned as a wider kind may have come out narrower; but not the other way.
+            let kind =
+                stored.get(l).copied().flatten().filter(|wider| wider.covers(kind)).unwrap_or(kind);
+            let layer = Layer { kind, transform: matrices, bias };
             for component in 0..size {
                 if layer.map(component, d).inverse().is_none() {
                     let problem = format!("matrix {component} of `{transform}` has no inverse");

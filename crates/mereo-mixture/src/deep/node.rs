@@ -5,8 +5,9 @@ use mereo_core::math::{
     product_tn, whitening,
 };
 
-use super::LayerKind;
 use super::affine::{Affine, congruent, dot};
+use super::kronecker::Kronecker;
+use super::{LayerKind, MStep};
 
 /// Sweeps over the columns of a diagonal transform.
 const SWEEPS: usize = 50;
@@ -79,10 +80,16 @@ impl Node {
     }
 
     /// The best component of a kind, or a better one than it is now; nothing if there is none.
-    pub(super) fn solve(&self, kind: LayerKind, now: &Affine, steps: usize) -> Option<Affine> {
+    pub(super) fn solve(
+        &self,
+        kind: LayerKind,
+        now: &Affine,
+        m_step: MStep,
+        steps: usize,
+    ) -> Option<Affine> {
         let back = now.inverse()?;
         let found = match kind {
-            LayerKind::Full => self.full(&back, steps)?,
+            LayerKind::Full => self.full(&back, m_step, steps)?,
             LayerKind::Scale => self.scaled(None, None)?,
             LayerKind::Diagonal => self.scaled(None, Some(&back))?,
             LayerKind::Orthogonal => self.orthogonal(&back, steps)?,
@@ -126,7 +133,7 @@ impl Node {
     }
 
     /// L-BFGS in coordinates Ψ, `Θ = W_Ωᵀ Ψ W_Φ`, W the whitenings of the averages.
-    fn full(&self, back: &Affine, steps: usize) -> Option<Affine> {
+    fn full(&self, back: &Affine, m_step: MStep, steps: usize) -> Option<Affine> {
         let (d, width) = (self.columns, self.columns + 1);
         let Terms { pairs, linear, .. } = self.terms();
         let (mut omega, mut phi) = (vec![0.0; d * d], vec![0.0; width * width]);
@@ -164,8 +171,17 @@ impl Node {
         let half = Matrix::new(&room, d, width);
         product(&mut psi, half, Matrix::new(&right_back, width, width), false);
         let mut outer = vec![0.0; d * width];
+        let as_one = match m_step {
+            MStep::Auto => Kronecker::pays(d, white.pairs.len(), steps),
+            MStep::Lbfgs => false,
+            MStep::Kronecker => true,
+        };
+        let kronecker = as_one.then(|| Kronecker::new(&white.pairs, d));
         minimise(&mut psi, steps, 1e-12, |psi, gradient| {
-            let quadratic = quadratic(&white, psi, gradient, d);
+            let quadratic = match &kronecker {
+                Some(form) => form.quadratic(&white.linear, psi, gradient),
+                None => quadratic(&white, psi, gradient, d),
+            };
             // |Q| is that of the first columns of Ψ W_Φ, times a constant.
             let factor = Matrix::new(&right, width, width);
             product(&mut outer, Matrix::new(psi, d, width), factor, false);
@@ -192,7 +208,7 @@ impl Node {
 
     /// `Q = diag(t)`, from where it is now, or else a number times the identity; z first turned by
     /// `turn`.
-    fn scaled(&self, turn: Option<&[f64]>, now: Option<&Affine>) -> Option<Affine> {
+    pub(super) fn scaled(&self, turn: Option<&[f64]>, now: Option<&Affine>) -> Option<Affine> {
         let (d, width) = (self.columns, self.columns + 1);
         let Terms { pairs, linear, .. } = self.terms();
         let turn =

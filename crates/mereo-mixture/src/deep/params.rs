@@ -3,6 +3,7 @@
 use mereo_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use super::kronecker::MOST_COLUMNS;
 use crate::gaussian::{check_numbers, check_size};
 
 /// Most paths through the layers.
@@ -40,6 +41,15 @@ impl LayerKind {
             Self::Scale => "scale",
             Self::Diagonal => "diagonal",
             Self::Orthogonal => "orthogonal",
+        }
+    }
+
+    /// Whether all transforms of another kind are of this one too.
+    pub(super) fn covers(self, other: Self) -> bool {
+        match self {
+            Self::Full => true,
+            Self::Scale => other == Self::Scale,
+            Self::Diagonal | Self::Orthogonal => other == self || other == Self::Scale,
         }
     }
 }
@@ -108,6 +118,34 @@ impl std::str::FromStr for Search {
     }
 }
 
+/// How the M-step sums over the paths above a full transform: the optimum is the same, the cost is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MStep {
+    /// Whichever is likely to be quicker.
+    Auto,
+    /// L-BFGS with two products a path and step.
+    Lbfgs,
+    /// L-BFGS with all paths in one matrix of D⁴ numbers, for few columns.
+    Kronecker,
+}
+
+impl std::str::FromStr for MStep {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "lbfgs" => Ok(Self::Lbfgs),
+            "kronecker" => Ok(Self::Kronecker),
+            _ => {
+                let problem = format!("`{text}` is not known; choose auto, lbfgs or kronecker");
+                Err(Error::option("m-step", problem))
+            }
+        }
+    }
+}
+
 /// The size of the model and how it is learned. The one place where defaults live.
 ///
 /// ```
@@ -127,10 +165,21 @@ pub struct DeepGmmParams {
     pub search: Search,
     /// Whether the probability of a path is a product of one for each layer.
     pub factorised: bool,
+    /// How often rows are gone through in mini-batches, with a step along the gradient for each, before
+    /// passes of EM over all rows.
+    #[serde(default)]
+    pub sweeps: usize,
+    /// How the M-step sums over paths.
+    #[serde(default = "auto")]
+    pub m_step: MStep,
     /// Most steps that a pass goes with each transform below the top layer.
     pub steps: usize,
     /// The variance that cells are taken to be blurred with, as a fraction of their column's.
     pub variance_floor: f64,
+}
+
+fn auto() -> MStep {
+    MStep::Auto
 }
 
 impl DeepGmmParams {
@@ -146,6 +195,8 @@ impl DeepGmmParams {
             em: Em::Soft,
             search: Search::Full,
             factorised: false,
+            sweeps: 0,
+            m_step: MStep::Auto,
             steps: 10,
             variance_floor: 1e-6,
         }
@@ -184,6 +235,13 @@ impl DeepGmmParams {
 
     /// Whether it fits data of this many columns.
     pub(super) fn check_columns(&self, columns: usize) -> Result<()> {
+        if self.m_step == MStep::Kronecker && columns > MOST_COLUMNS {
+            let problem = format!(
+                "the Kronecker form is for at most {MOST_COLUMNS} columns, and there are {columns}; choose \
+                 lbfgs"
+            );
+            return Err(Error::option("m-step", problem));
+        }
         check_numbers(self.layers.iter().product(), columns, columns.saturating_add(1))
     }
 }

@@ -5,18 +5,19 @@ use std::collections::HashMap;
 
 use mereo_core::slots::{Frame, Ground};
 use mereo_core::{
-    Context, Encode, Learner, Manifest, Pass, Plan, Score, Silent, Source, Statistics, Table,
-    encode, score,
+    Context, Encode, Learner, Manifest, ModelFile, Pass, Plan, Score, Silent, Source, Statistics,
+    Table, Tensor, encode, score,
 };
 
 use super::affine::Affine;
+use super::kronecker::Kronecker;
 use super::layers::{Layer, Layers};
 use super::learner::{DeepLearner, State};
 use super::node::{Above, Node};
 use super::search::Paths;
-use super::{DeepGmm, DeepGmmParams, Em, LayerKind, fit};
+use super::{DeepGmm, DeepGmmParams, Em, LayerKind, MStep, Search, fit};
 use crate::full::{Shapes, Whitened, Work, take_rows};
-use crate::testing::{close, slanted, table};
+use crate::testing::{Bounds, close, slanted, table, with_holes};
 
 const D: usize = 4;
 const SIZES: [usize; 3] = [3, 2, 2];
@@ -103,11 +104,22 @@ fn soft_path_moments_agree_with_the_reference() {
     let params = params(Em::Soft, 1);
     let learner = learner(&params, &ground, &context);
     let (found, bound, total) = moments(&learner, &fixture.layers(), &data);
-    // The reference's own sums are good to 1e-6 or so.
+    // The reference's own sums are 2e-7 away from the definition; ours must agree with that.
     close(&found.concat(), &fixture.get("soft_T"), 1e-6, "path moments");
+    let model = DeepGmm::new(fixture.layers());
+    let codes = encode(&model as &dyn Encode<f64>, &data, &context).unwrap();
+    let rows = fixture.get("X");
+    let by_definition: Vec<f64> = (0..12 * 25)
+        .map(|at| {
+            let (path, i, j) = (at / 25, at / 5 % 5, at % 5);
+            let cell = |row: usize, d: usize| if d < D { rows[row * D + d] } else { 1.0 };
+            (0..300).map(|row| codes.row(row)[path] * cell(row, i) * cell(row, j)).sum()
+        })
+        .collect();
+    close(&found.concat(), &by_definition, 1e-10, "path moments");
     close(&[bound], &[fixture.get("logpdf").iter().sum()], 1e-10, "bound");
     let weights: Vec<f64> = total.iter().map(|t| t / 300.0).collect();
-    close(&weights, &fixture.get("soft_pi_new"), 1e-6, "path weights");
+    close(&weights, &fixture.get("soft_pi_new"), 1e-9, "path weights");
 }
 
 /// The component of a layer as the M-step sees it.
@@ -140,12 +152,9 @@ fn theta(map: &Affine) -> Vec<f64> {
 #[test]
 fn objectives_and_gradients_of_components_agree_with_the_reference_and_with_differences() {
     let fixture = Fixture::open();
-    let (data, context) = (fixture.data(), Context::new(0));
-    let ground = Ground::survey(&data, &context).unwrap();
-    let params = params(Em::Soft, 1);
-    let learner = learner(&params, &ground, &context);
     let layers = fixture.layers();
-    let (moments, _, _) = moments(&learner, &layers, &data);
+    // From the reference's own moments.
+    let moments: Vec<Vec<f64>> = fixture.get("soft_T").chunks(25).map(<[f64]>::to_vec).collect();
     for layer in 0..3 {
         for component in 0..SIZES[layer] {
             let node = node(&layers, layer, component, &moments);
@@ -153,11 +162,11 @@ fn objectives_and_gradients_of_components_agree_with_the_reference_and_with_diff
             let mut gradient = vec![0.0; D * (D + 1)];
             let value = node.value(&at, &mut gradient);
             let name = format!("node{}_{component}", layer + 1);
-            close(&[value], &fixture.get(&format!("{name}_obj")), 1e-6, &name);
+            close(&[value], &fixture.get(&format!("{name}_obj")), 1e-12, &name);
             let q: Vec<f64> = gradient.chunks(D + 1).flat_map(|r| r[..D].to_vec()).collect();
-            close(&q, &fixture.get(&format!("{name}_gradQ")), 1e-5, "gradient of Q");
+            close(&q, &fixture.get(&format!("{name}_gradQ")), 1e-12, "gradient of Q");
             let bias: Vec<f64> = gradient.chunks(D + 1).map(|r| r[D]).collect();
-            close(&bias, &fixture.get(&format!("{name}_gradq")), 1e-5, "gradient of q");
+            close(&bias, &fixture.get(&format!("{name}_gradq")), 1e-12, "gradient of q");
             for i in 0..at.len() {
                 let step = 1e-6;
                 let (mut up, mut down, mut none) = (at.clone(), at.clone(), gradient.clone());
@@ -204,9 +213,9 @@ fn a_hard_pass_is_as_good_as_the_reference_layer_by_layer() {
         sum
     };
     for (layer, expected) in fixture.get("em_obj_after_each_layer").into_iter().enumerate() {
-        learner.relearn_layer(&mut layers, layer, &moments);
+        learner.relearn_layer(&mut layers, layer, &moments, None);
         let found = objective(&layers);
-        assert!(found >= expected - 1e-5 * expected.abs(), "layer {layer}: {found} {expected}");
+        assert!(found >= expected - 1e-7 * expected.abs(), "layer {layer}: {found} {expected}");
         if layer == 0 {
             close(&[found], &[expected], 1e-9, "top layer");
             let expected = fixture.get("em_A1");
@@ -233,6 +242,7 @@ fn coordinate_search_agrees_with_the_reference() {
         weight: &layers.path_weight,
         mean: &mean,
         covariance: &covariance,
+        scale: None,
         degrees: None,
         blur: 0.0,
     };
@@ -255,15 +265,162 @@ fn coordinate_search_agrees_with_the_reference() {
 
 #[test]
 fn the_flat_mixture_has_the_same_density() {
-    let data = table::<f64>(3, &slanted(200, 3, 4));
-    let params = DeepGmmParams::new(&[3, 2, 2]);
-    let plan = Plan { passes: 10, ..Plan::default() };
-    let (model, _) = fit(&params, &data, &plan, &Context::new(0), &mut Silent).unwrap();
-    let flat = model.flat();
-    assert_eq!(flat.components(), 12);
+    use LayerKind::{Full, Scale};
     let context = Context::new(0);
-    let deep = score(&model as &dyn Score<f64>, &data, &context).unwrap().rows;
-    close(&score(&flat as &dyn Score<f64>, &data, &context).unwrap().rows, &deep, 1e-12, "density");
+    let plan = Plan { passes: 10, ..Plan::default() };
+    let whole = table::<f64>(3, &slanted(200, 3, 4));
+    let holes = table::<f64>(3, &with_holes(slanted(200, 3, 4), 4));
+    for (sizes, kinds) in [([3, 2, 2], [Full; 3]), ([3, 1, 2], [Full, Full, Scale])] {
+        let params = DeepGmmParams { kinds: kinds.to_vec(), ..DeepGmmParams::new(&sizes) };
+        for data in [&whole, &holes] {
+            let (model, _) = fit(&params, data, &plan, &context, &mut Silent).unwrap();
+            let flat = model.flat();
+            assert_eq!(flat.components(), sizes.iter().product::<usize>());
+            let deep = score(&model as &dyn Score<f64>, data, &context).unwrap().rows;
+            let alone = score(&flat as &dyn Score<f64>, data, &context).unwrap().rows;
+            close(&alone, &deep, 1e-10, "density");
+        }
+    }
+}
+
+#[test]
+fn the_kronecker_form_is_the_sum_over_paths() {
+    let (d, width) = (2, 3);
+    let number = |i: usize| ((i * 7919) % 31) as f64 / 31.0 - 0.4;
+    let pairs: Vec<(Vec<f64>, Vec<f64>)> = (0..3)
+        .map(|u| {
+            let omega = (0..d * d).map(|i| number(u + i)).collect();
+            (omega, (0..width * width).map(|i| number(5 * u + i)).collect())
+        })
+        .collect();
+    let linear: Vec<f64> = (0..d * width).map(|i| number(i + 9)).collect();
+    let theta: Vec<f64> = (0..d * width).map(|i| number(3 * i)).collect();
+    let mut expected = linear.clone();
+    for (omega, phi) in &pairs {
+        for (at, out) in expected.iter_mut().enumerate() {
+            for (of, value) in theta.iter().enumerate() {
+                let (i, j, k, l) = (at / width, at % width, of / width, of % width);
+                *out += omega[i * d + k] * value * phi[j * width + l];
+            }
+        }
+    }
+    let mut gradient = vec![0.0; d * width];
+    let value = Kronecker::new(&pairs, d).quadratic(&linear, &theta, &mut gradient);
+    close(&gradient, &expected, 1e-14, "gradient");
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let half = 0.5 * (dot(&theta, &expected) + dot(&theta, &linear));
+    close(&[value], &[half], 1e-14, "value");
+}
+
+#[test]
+fn the_kronecker_form_has_the_same_optimum() {
+    let fixture = Fixture::open();
+    let (data, context) = (fixture.data(), Context::new(0));
+    let ground = Ground::survey(&data, &context).unwrap();
+    let params = params(Em::Soft, 1);
+    let layers = fixture.layers();
+    let (moments, _, _) = moments(&learner(&params, &ground, &context), &layers, &data);
+    for layer in 1..3 {
+        for component in 0..SIZES[layer] {
+            let (node, now) =
+                (node(&layers, layer, component, &moments), layers.layers[layer].map(component, D));
+            for (steps, tolerance) in [(3, 1e-9), (2000, 1e-4)] {
+                let by = |m_step| node.solve(LayerKind::Full, &now, m_step, steps).unwrap();
+                let (sum, one) = (by(MStep::Lbfgs), by(MStep::Kronecker));
+                close(&one.matrix, &sum.matrix, tolerance, "transform");
+                close(&one.offset, &sum.offset, tolerance, "bias");
+                let mut none = vec![0.0; D * (D + 1)];
+                let (a, b) =
+                    (node.value(&theta(&sum), &mut none), node.value(&theta(&one), &mut none));
+                close(&[b], &[a], 1e-9, "value");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_step_along_the_gradient_climbs_and_rests_at_the_optimum() {
+    let fixture = Fixture::open();
+    let (data, context) = (fixture.data(), Context::new(0));
+    let ground = Ground::survey(&data, &context).unwrap();
+    let params = params(Em::Soft, 1);
+    let layers = fixture.layers();
+    let (moments, _, _) = moments(&learner(&params, &ground, &context), &layers, &data);
+    for layer in 0..3 {
+        for component in 0..SIZES[layer] {
+            let node = node(&layers, layer, component, &moments);
+            let now = layers.layers[layer].map(component, D);
+            let mut none = vec![0.0; D * (D + 1)];
+            let mut value = |map: &Affine| node.value(&theta(map), &mut none);
+            for kind in [LayerKind::Full, LayerKind::Diagonal, LayerKind::Scale] {
+                let mut map = now.clone();
+                if kind != LayerKind::Full {
+                    map.matrix = (0..D * D).map(|i| f64::from(i / D == i % D)).collect();
+                }
+                // Nothing where a column would turn around.
+                let small = node.ascend(kind, &map, 1e-3);
+                assert!(small.is_some() || kind != LayerKind::Full);
+                let climbs = small.is_none_or(|small| value(&small) > value(&map));
+                assert!(climbs, "{kind:?} of layer {layer}");
+            }
+            let best = node.solve(LayerKind::Full, &now, MStep::Lbfgs, 5000).unwrap();
+            let still = node.ascend(LayerKind::Full, &best, 1.0).unwrap();
+            close(&still.matrix, &best.matrix, 1e-3, "optimum");
+        }
+    }
+}
+
+#[test]
+fn mini_batches_raise_the_bound() {
+    let data = table::<f64>(3, &slanted(2000, 3, 4));
+    for layers in [&[3, 2][..], &[2, 2, 2]] {
+        let params = DeepGmmParams { sweeps: 4, ..DeepGmmParams::new(layers) };
+        let plan = Plan { passes: 64, tolerance: 0.0, ..Plan::default() };
+        let mut bounds = Bounds::default();
+        let (model, training) = fit(&params, &data, &plan, &Context::new(0), &mut bounds).unwrap();
+        let bounds: Vec<f64> = bounds.0.iter().map(|b| b.0 / 2000.0).collect();
+        let sweep = |n: usize| bounds[16 * n..16 * (n + 1)].iter().sum::<f64>() / 16.0;
+        assert!(sweep(1) > sweep(0) && sweep(3) > sweep(1), "{layers:?} {bounds:?}");
+        // The last pass sees all rows. EM alone, from the same start, gets as far or less.
+        let em = DeepGmmParams { sweeps: 0, ..params };
+        let plan = Plan { passes: 4, ..plan };
+        let (_, alone) = fit(&em, &data, &plan, &Context::new(0), &mut Silent).unwrap();
+        assert!(training.bound >= alone.bound - 20.0, "{} {}", training.bound, alone.bound);
+        let scores = score(&model as &dyn Score<f64>, &data, &Context::new(0)).unwrap();
+        assert!(training.bound <= scores.rows.iter().sum::<f64>() + 1e-6);
+    }
+}
+
+#[test]
+fn an_unused_component_is_revived_and_found_useful() {
+    let fixture = Fixture::open();
+    let (data, context) = (fixture.data(), Context::new(0));
+    let ground = Ground::survey(&data, &context).unwrap();
+    let params = DeepGmmParams { variance_floor: 1e-6, ..params(Em::Soft, 10) };
+    let learner = learner(&params, &ground, &context);
+    for layer in 0..3 {
+        // One component is so far away that no row takes it.
+        let mut state = State { layers: fixture.layers(), reseeds: 0 };
+        state.layers.layers[layer].bias[D..2 * D].fill(1e4);
+        let mut notes = Vec::new();
+        let mut last = f64::NEG_INFINITY;
+        for pass in 0..10 {
+            let at = Pass { restart: 0, pass };
+            let prepared = learner.prepare(&state, at);
+            let (mut statistics, mut work) = (learner.statistics(), learner.workspace());
+            let mut lane = data.lane(0..data.batches()).unwrap();
+            while let Some(batch) = lane.next_batch().unwrap() {
+                learner.look(&prepared, &batch, &mut work, &mut statistics);
+            }
+            statistics.finish();
+            last = learner.bound(&statistics);
+            notes.extend(learner.relearn(&mut state, &statistics, at));
+        }
+        let said = format!("unused component 1 of layer {} revived", layer + 1);
+        assert!(notes.iter().any(|note| note.starts_with(&said)), "{notes:?}");
+        assert!(state.layers.usage(layer)[1] > 0.05, "{:?}", state.layers.usage(layer));
+        assert!(last.is_finite());
+    }
 }
 
 #[test]
@@ -279,6 +436,46 @@ fn layers_stay_of_their_kind() {
         assert_eq!(again.free_parameters(), model.free_parameters(), "{kind:?}");
         assert_eq!(again, model, "{kind:?}");
     }
+}
+
+#[test]
+fn a_file_says_of_what_kind_layers_are_unless_its_numbers_say_otherwise() {
+    let kinds = |said: &[&str], transform: Vec<f64>| {
+        let mut manifest = Manifest::new(DeepGmm::KIND);
+        manifest.params = serde_json::json!({ "kinds": said });
+        let mut file = ModelFile::new(manifest);
+        file.insert("layer1.transform", Tensor::new(vec![1, 2, 2], transform));
+        file.insert("layer1.bias", Tensor::new(vec![1, 2], vec![0.0; 2]));
+        file.insert("path_weight", Tensor::new(vec![1], vec![1.0]));
+        DeepGmm::from_file(file, "memory".as_ref()).unwrap().kind(0)
+    };
+    let (one, two, slanted) =
+        (vec![1.0, 0.0, 0.0, 1.0], vec![1.0, 0.0, 0.0, 2.0], vec![1.0, 0.0, 1.0, 2.0]);
+    assert_eq!(kinds(&[], one.clone()), LayerKind::Scale);
+    assert_eq!(kinds(&["full"], one.clone()), LayerKind::Full);
+    assert_eq!(kinds(&["orthogonal"], one), LayerKind::Orthogonal);
+    assert_eq!(kinds(&["scale"], two.clone()), LayerKind::Diagonal);
+    assert_eq!(kinds(&["nonsense"], two), LayerKind::Diagonal);
+    assert_eq!(kinds(&["diagonal"], slanted), LayerKind::Full);
+}
+
+#[test]
+fn the_likelihood_that_is_told_is_that_of_the_model() {
+    let data = table::<f64>(3, &slanted(200, 3, 4));
+    for (em, search) in [(Em::Soft, Search::Full), (Em::Hard, Search::Full)] {
+        let params = DeepGmmParams { em, search, ..DeepGmmParams::new(&[3, 2]) };
+        let plan = Plan { passes: 5, ..Plan::default() };
+        let (model, training) = fit(&params, &data, &plan, &Context::new(0), &mut Silent).unwrap();
+        let scores = score(&model as &dyn Score<f64>, &data, &Context::new(0)).unwrap();
+        let told = training.log_likelihood.unwrap();
+        close(&[told], &[scores.rows.iter().sum()], 1e-12, "likelihood");
+        assert!(told >= training.bound);
+    }
+    let params =
+        DeepGmmParams { em: Em::Hard, search: Search::Coordinate, ..DeepGmmParams::new(&[3, 2]) };
+    let (_, training) =
+        fit(&params, &data, &Plan::default(), &Context::new(0), &mut Silent).unwrap();
+    assert_eq!(training.log_likelihood, None);
 }
 
 #[test]

@@ -43,15 +43,19 @@ pub(super) struct Conditional<'a> {
     factor: Vec<f64>,
     /// `log |P_MM|`.
     pub(super) log_determinant: f64,
+    /// By what the component's covariance is larger than the matrix says.
+    scale: f64,
 }
 
 impl<'a> Conditional<'a> {
-    /// Nothing if numbers are too extreme for an answer. `log_determinant` is `log |Σ|`.
+    /// Of the covariance Σ times a scale, which does not change what is expected. Nothing if numbers
+    /// are too extreme for an answer. `log_determinant` is `log |Σ|`.
     pub(super) fn new(
         pattern: &'a Pattern,
         covariance: &'a [f64],
         precision: &'a [f64],
         log_determinant: f64,
+        scale: f64,
         columns: usize,
     ) -> Option<Self> {
         let by_precision = pattern.missing.len() <= pattern.observed.len();
@@ -67,7 +71,8 @@ impl<'a> Conditional<'a> {
         }
         let own = cholesky(&mut factor, kept.len())?;
         let log_determinant = if by_precision { own } else { own - log_determinant };
-        Some(Self { pattern, columns, matrix, by_precision, factor, log_determinant })
+        let log_determinant = log_determinant - pattern.missing.len() as f64 * scale.ln();
+        Some(Self { pattern, columns, matrix, by_precision, factor, log_determinant, scale })
     }
 
     fn at(&self, i: usize, j: usize) -> f64 {
@@ -101,6 +106,7 @@ impl<'a> Conditional<'a> {
     /// whose rows are `stride` long.
     pub(super) fn add_covariance(&self, times: f64, out: &mut [f64], stride: usize) {
         let Pattern { missing, observed, .. } = self.pattern;
+        let times = times * self.scale;
         if self.by_precision {
             let n = missing.len();
             let (mut inverse, mut work) = (vec![0.0; packed(n)], vec![0.0; n]);

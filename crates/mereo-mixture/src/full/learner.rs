@@ -97,20 +97,22 @@ pub(crate) fn has_holes<T>(ground: &Ground<T>) -> bool {
     ground.moments.weight.iter().any(|&w| w < ground.moments.rows)
 }
 
-/// Looks at a batch with components that are ready: `responsible` turns evidence into
+/// Looks at some rows of a batch with components that are ready: `responsible` turns evidence into
 /// responsibilities.
+#[expect(clippy::too_many_arguments, reason = "what is looked with, at, and into")]
 pub(crate) fn look<T: Real>(
     whitened: &Whitened<T>,
     frame: &Frame<T>,
     keep_worst: bool,
     batch: &Batch<'_, T>,
+    of: std::ops::Range<usize>,
     work: &mut Work<T>,
     statistics: &mut MixtureStatistics<T>,
     mut responsible: impl FnMut(&mut Work<T>, std::ops::Range<usize>, Option<&[f64]>),
 ) {
     let most = batch_rows(batch.columns);
-    for first in (0..batch.rows).step_by(most) {
-        let rows = first..(first + most).min(batch.rows);
+    for first in of.clone().step_by(most) {
+        let rows = first..(first + most).min(of.end);
         take_rows(batch, rows.clone(), |d, x| frame.cell(d, x), &mut work.values);
         responsible(work, rows.clone(), batch.weights.map(|w| &w[rows.clone()]));
         for (row, norm) in rows.zip(&work.norms) {
@@ -276,6 +278,7 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
             weight: &state.weight,
             mean: &state.mean,
             covariance: &state.covariance,
+            scale: None,
             degrees: state.degrees.as_deref(),
             blur: 0.0,
         };
@@ -315,7 +318,8 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
                 responsibilities(evidence, norms, self.components, rows, weights);
             }
         };
-        look(whitened, &self.ground.frame, *keep_worst, batch, work, statistics, responsible);
+        let (frame, rows) = (&self.ground.frame, 0..batch.rows);
+        look(whitened, frame, *keep_worst, batch, rows, work, statistics, responsible);
     }
 
     fn bound(&self, statistics: &MixtureStatistics<T>) -> f64 {

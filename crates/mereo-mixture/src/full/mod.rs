@@ -10,7 +10,9 @@
 //!   ½ log |Σ| - ((ν+D)/2) log(1 + δ/ν)`.
 //!
 //! So the distances of a batch are one matrix product for each component, `Y Wᵀ`. Differences are
-//! taken before anything is squared, in the frame's units, and offsets cost no precision.
+//! taken before anything is squared, in the frame's units, and offsets cost no precision. Components
+//! whose covariances are the same but for a number s share the product: with c the middle of their
+//! means, `δ = |W(x - c) - W(μ - c)|²/s`.
 //!
 //! # Missing cells
 //!
@@ -26,7 +28,7 @@
 //! With responsibilities r (in which weights are contained), rows tell a component
 //! `Σ r [ŷ;1][ŷ;1]ᵀ + Σ r C` about its mean of before: the expected moments of complete rows. For
 //! Student's t rows count `r u`, with `u = (ν+|O|)/(ν+δ)` the expected precision of the row, but C
-//! counts r, since given u the covariance is `C/u`. Rows with a responsibility below `1e-14` are left
+//! counts r, since given u the covariance is `C/u`. Rows with a negligible responsibility are left
 //! out: where components are far apart, each is asked of few rows only.
 
 mod conditional;

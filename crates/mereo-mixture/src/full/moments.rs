@@ -5,8 +5,10 @@ use mereo_core::{Real, in_parallel};
 
 use super::whitened::{Whitened, Work};
 
-/// A responsibility below this is none.
-const NEGLIGIBLE: f64 = 1e-14;
+/// A responsibility below this is none: what it adds is far below rounding.
+const fn negligible<T>() -> f64 {
+    if size_of::<T>() < 8 { 1e-10 } else { 1e-14 }
+}
 /// Rows that go into sums of the data's own type before these are added to the `f64` ones.
 const QUICK_ROWS: usize = 4096;
 
@@ -56,7 +58,7 @@ impl<T: Real> Moments<T> {
             let responsible = component * rows..(component + 1) * rows;
             let sum: f64 = work.evidence[responsible.clone()].iter().sum();
             self.total[component] += sum;
-            if sum > NEGLIGIBLE {
+            if sum > negligible::<T>() {
                 self.add_component(component, whitened, work, responsible);
             }
         }
@@ -91,11 +93,11 @@ impl<T: Real> Moments<T> {
         };
         for pattern in &*patterns {
             let total: f64 = pattern.rows.iter().map(|&row| responsible[row]).sum();
-            if !(total > NEGLIGIBLE) {
+            if !(total > negligible::<T>()) {
                 continue;
             }
             let Some(conditional) = whitened.conditional(component, pattern) else { continue };
-            for &row in pattern.rows.iter().filter(|&&row| responsible[row] > NEGLIGIBLE) {
+            for &row in pattern.rows.iter().filter(|&&row| responsible[row] > negligible::<T>()) {
                 let y = &mut apart[..d];
                 y.copy_from_slice(&values[row * d..(row + 1) * d]);
                 y.iter_mut().zip(mean).for_each(|(y, &m)| *y -= m);
@@ -109,7 +111,7 @@ impl<T: Real> Moments<T> {
             );
         }
         for (row, &r) in responsible.iter().enumerate() {
-            if r > NEGLIGIBLE && observed[row] == d {
+            if r > negligible::<T>() && observed[row] == d {
                 let y = &mut apart[..d];
                 for ((y, &x), &m) in y.iter_mut().zip(&values[row * d..]).zip(mean) {
                     *y = x - m;
@@ -118,7 +120,8 @@ impl<T: Real> Moments<T> {
             }
         }
         if tails {
-            for (row, &r) in responsible.iter().enumerate().filter(|(_, r)| **r > NEGLIGIBLE) {
+            for (row, &r) in responsible.iter().enumerate().filter(|(_, r)| **r > negligible::<T>())
+            {
                 let (o, square) = (observed[row], distance[at.start + row]);
                 self.log_precision[component] +=
                     r * whitened.row_precision(component, o, square).ln();

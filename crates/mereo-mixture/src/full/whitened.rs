@@ -9,6 +9,9 @@ use super::conditional::{Conditional, Pattern, patterns};
 
 /// The largest squared distance: half of it is still a finite log density.
 const FARTHEST: f64 = 1e295;
+/// What vector loops take at a time, and from how many columns a remainder no longer matters.
+const LANES: usize = 16;
+const WIDE: usize = 96;
 
 /// Components, lent out.
 #[derive(Debug, Clone, Copy)]
@@ -17,8 +20,11 @@ pub(crate) struct Shapes<'a> {
     pub(crate) weight: &'a [f64],
     /// `[N, D]`.
     pub(crate) mean: &'a [f64],
-    /// `[N, D, D]`, or `[1, D, D]` if all have the same; lower triangles are enough.
+    /// `[C, D, D]`: one for each N/C components that follow each other, hence one for each, or one for
+    /// all; lower triangles are enough.
     pub(crate) covariance: &'a [f64],
+    /// `[N]`: by what a component's covariance is larger than the one it shares; nothing if by 1.
+    pub(crate) scale: Option<&'a [f64]>,
     /// `[N]`: degrees of freedom, of Student's t.
     pub(crate) degrees: Option<&'a [f64]>,
     /// The variance ε that cells are taken to be blurred with: `½ ε tr Σ⁻¹` is taken off log
@@ -32,12 +38,19 @@ pub(crate) struct Whitened<T> {
     columns: usize,
     /// `[N, D]`.
     mean: Vec<T>,
-    /// `[C, D, D]`: `Wᵀ`, with C = N, or 1 if all components have the same.
+    /// `[C, D, width]`: `Wᵀ` of each shared covariance, zeros in columns beyond D.
     turned: Vec<T>,
+    width: usize,
     /// `[C]`: `log |Σ|`.
     log_determinant: Vec<f64>,
     /// `[N]`.
     log_weight: Vec<f64>,
+    /// `[N]`: by what covariances are larger than the shared ones.
+    scale: Vec<f64>,
+    /// `[C, D]` and `[N, width]`, if covariances are shared: the middle of the means of those that share
+    /// one, and what W makes of the way from there to each mean.
+    centre: Vec<T>,
+    offset: Vec<T>,
     /// `[C, D, D]` each, for rows with holes; empty if there are none.
     covariance: Vec<f64>,
     precision: Vec<f64>,
@@ -100,45 +113,68 @@ pub(crate) fn take_rows<T: Real, U: Real>(
     }
 }
 
+/// The columns of a whitened row: as many as vector loops like, where that costs little.
+fn padded(columns: usize) -> usize {
+    if columns < WIDE { columns.next_multiple_of(LANES) } else { columns }
+}
+
 impl<T: Real> Whitened<T> {
     /// With `holes`, rows may miss cells. A component whose covariance is not positive definite
     /// explains nothing.
     pub(crate) fn new(shapes: &Shapes<'_>, columns: usize, holes: bool) -> Self {
-        let (d, size) = (columns, columns * columns);
+        let (d, size, width) = (columns, columns * columns, padded(columns));
         let count = shapes.covariance.len() / size;
-        let mut turned = vec![T::ZERO; count * size];
+        let sharing = shapes.weight.len() / count;
+        let mut turned = vec![T::ZERO; count * d * width];
         let mut log_determinant = vec![f64::INFINITY; count];
         let mut blurred = vec![0.0; count];
         let mut precision = vec![0.0; if holes { count * size } else { 0 }];
+        let shared = sharing > 1;
+        let mut centre = vec![T::ZERO; if shared { count * d } else { 0 }];
+        let mut offset = vec![T::ZERO; if shared { shapes.weight.len() * width } else { 0 }];
         let precisions =
             precision.chunks_mut(size).map(Some).chain(std::iter::repeat_with(|| None));
+        let middles = centre.chunks_mut(d).zip(offset.chunks_mut(sharing * width));
+        let middles = middles.map(Some).chain(std::iter::repeat_with(|| None));
         let pieces = shapes
             .covariance
             .chunks(size)
-            .zip(turned.chunks_mut(size))
+            .zip(shapes.mean.chunks(sharing * d))
+            .zip(turned.chunks_mut(d * width))
             .zip(log_determinant.iter_mut().zip(&mut blurred))
-            .zip(precisions);
-        in_parallel(pieces, |(((covariance, turned), (log_determinant, blurred)), precision)| {
-            let Some(white) = whitening(covariance, d) else { return };
-            *log_determinant = white.log_determinant;
-            *blurred = 0.5 * shapes.blur * white.matrix.iter().map(|w| w * w).sum::<f64>();
-            for (i, row) in white.matrix.chunks(d).enumerate() {
-                row.iter().enumerate().for_each(|(j, w)| turned[j * d + i] = T::of(*w));
-            }
-            if let Some(precision) = precision {
-                product_self(precision, Matrix::new(&white.matrix, d, d), false);
-            }
-        });
+            .zip(precisions.zip(middles));
+        in_parallel(
+            pieces,
+            |((((covariance, means), turned), (log, blurred)), (precise, middle))| {
+                let Some(white) = whitening(covariance, d) else { return };
+                *log = white.log_determinant;
+                *blurred = 0.5 * shapes.blur * white.matrix.iter().map(|w| w * w).sum::<f64>();
+                for (i, row) in white.matrix.chunks(d).enumerate() {
+                    row.iter().enumerate().for_each(|(j, w)| turned[j * width + i] = T::of(*w));
+                }
+                if let Some(precision) = precise {
+                    product_self(precision, Matrix::new(&white.matrix, d, d), false);
+                }
+                if let Some((centre, offset)) = middle {
+                    about(means, &white.matrix, centre, offset);
+                }
+            },
+        );
+        let scale = shapes.scale.map_or_else(|| vec![1.0; shapes.weight.len()], <[f64]>::to_vec);
         // A weight of 0 has no logarithm; this is as good as 0.
-        let cost = |component: usize| blurred[if count == 1 { 0 } else { component }];
+        let log_weight = shapes.weight.iter().zip(&scale).enumerate();
         let log_weight =
-            shapes.weight.iter().enumerate().map(|(n, w)| w.max(1e-300).ln() - cost(n)).collect();
+            log_weight.map(|(n, (w, scale))| w.max(1e-300).ln() - blurred[n / sharing] / scale);
         Self {
             columns,
             mean: shapes.mean.iter().map(|&m| T::of(m)).collect(),
             turned,
+            width,
             log_determinant,
-            log_weight,
+            log_weight: log_weight.collect(),
+            scale,
+            centre,
+            offset,
             covariance: if holes { shapes.covariance.to_vec() } else { Vec::new() },
             precision,
             degrees: shapes.degrees.map(|degrees| Degrees::new(degrees, columns)),
@@ -153,14 +189,15 @@ impl<T: Real> Whitened<T> {
         &self.mean[component * self.columns..(component + 1) * self.columns]
     }
 
-    fn covariance_of(&self, component: usize) -> usize {
-        if self.log_determinant.len() == 1 { 0 } else { component }
+    /// How many components share a covariance.
+    fn sharing(&self) -> usize {
+        self.components() / self.log_determinant.len()
     }
 
-    /// `[D, D]`: `Wᵀ` of a component.
-    pub(super) fn turned(&self, component: usize) -> &[T] {
-        let size = self.columns * self.columns;
-        &self.turned[self.covariance_of(component) * size..][..size]
+    /// `[D, width]`: `Wᵀ` of a shared covariance.
+    fn turned(&self, shared: usize) -> Matrix<'_, T> {
+        let size = self.columns * self.width;
+        Matrix::new(&self.turned[shared * size..(shared + 1) * size], self.columns, self.width)
     }
 
     pub(super) fn conditional<'a>(
@@ -168,12 +205,13 @@ impl<T: Real> Whitened<T> {
         component: usize,
         pattern: &'a Pattern,
     ) -> Option<Conditional<'a>> {
-        let (size, c) = (self.columns * self.columns, self.covariance_of(component));
+        let (size, c) = (self.columns * self.columns, component / self.sharing());
         Conditional::new(
             pattern,
             &self.covariance[c * size..(c + 1) * size],
             &self.precision[c * size..(c + 1) * size],
             self.log_determinant[c],
+            self.scale[component],
             self.columns,
         )
     }
@@ -208,7 +246,7 @@ impl<T: Real> Whitened<T> {
             }
         }
         work.apart.resize(rows * d, T::ZERO);
-        work.white.resize(rows * d, T::ZERO);
+        work.white.resize(rows * self.width, T::ZERO);
         work.norms.resize(rows, 0.0);
         work.evidence.resize(rows * self.components(), 0.0);
         if self.has_tails() {
@@ -219,16 +257,30 @@ impl<T: Real> Whitened<T> {
     /// The log joint density of every component and row, `[N, R]`, into `work.evidence`.
     pub(crate) fn evidence(&self, work: &mut Work<T>) {
         self.begin(work);
-        let rows = work.norms.len();
+        let (rows, sharing) = (work.norms.len(), self.sharing());
+        // What missing cells are filled with depends on the mean: such rows share nothing.
+        let shared = !self.centre.is_empty() && work.patterns.is_empty();
         for component in 0..self.components() {
-            self.differences(component, work);
-            let Work { evidence, distance, apart, white, lost, observed, .. } = &mut *work;
-            let evidence = &mut evidence[component * rows..(component + 1) * rows];
-            self.logs(component, apart, white, observed, lost, evidence);
-            if self.has_tails() {
-                let distance = &mut distance[component * rows..(component + 1) * rows];
-                squares(white, self.columns, distance);
+            if !shared {
+                self.differences(component, work);
+                self.whiten(component / sharing, &work.apart, &mut work.white);
+            } else if component % sharing == 0 {
+                let d = self.columns;
+                let centre = &self.centre[component / sharing * d..][..d];
+                subtract(&work.values, centre, &mut work.apart);
+                self.whiten(component / sharing, &work.apart, &mut work.white);
+                work.lost.clear();
+                work.lost.resize(rows, 0.0);
             }
+            let offset = &self.offset[..if shared { self.offset.len() } else { 0 }];
+            let offset = offset.get(component * self.width..(component + 1) * self.width);
+            let Work { evidence, distance, white, lost, observed, .. } = &mut *work;
+            let evidence = &mut evidence[component * rows..(component + 1) * rows];
+            self.distances(component, white, offset, evidence);
+            if self.has_tails() {
+                distance[component * rows..(component + 1) * rows].copy_from_slice(evidence);
+            }
+            self.logs(component, observed, lost, evidence);
         }
     }
 
@@ -237,16 +289,7 @@ impl<T: Real> Whitened<T> {
     fn differences(&self, component: usize, work: &mut Work<T>) {
         let (d, mean) = (self.columns, self.mean(component));
         let Work { values, apart, lost, patterns, room, norms, .. } = work;
-        widest(
-            #[inline(always)]
-            || {
-                for (y, x) in apart.chunks_exact_mut(d).zip(values.chunks_exact(d)) {
-                    for ((y, &x), &m) in y.iter_mut().zip(x).zip(mean) {
-                        *y = x - m;
-                    }
-                }
-            },
-        );
+        subtract(values, mean, apart);
         lost.clear();
         lost.resize(norms.len(), 0.0);
         for pattern in &*patterns {
@@ -297,26 +340,36 @@ impl<T: Real> Whitened<T> {
             lost.push(cost);
         }
         let seen: Vec<usize> = rows.iter().map(|&row| observed[row]).collect();
-        self.logs(component, &apart[..rows.len() * d], white, &seen, lost, out);
+        self.whiten(component / self.sharing(), &apart[..rows.len() * d], white);
+        self.distances(component, white, None, out);
+        self.logs(component, &seen, lost, out);
     }
 
-    /// Log joint densities of some rows, given their filled differences `apart` and what their
-    /// holes cost. `white` is where the product goes.
-    fn logs(
-        &self,
-        component: usize,
-        apart: &[T],
-        white: &mut [T],
-        observed: &[usize],
-        lost: &[f64],
-        out: &mut [f64],
-    ) {
-        let (d, rows) = (self.columns, out.len());
-        let turned = Matrix::new(self.turned(component), d, d);
-        product_upper(white, Matrix::new(apart, rows, d), turned);
-        squares(white, d, out);
-        let c = self.covariance_of(component);
-        let base = self.log_weight[component] - 0.5 * self.log_determinant[c].min(FARTHEST);
+    /// `Y Wᵀ` of filled differences.
+    fn whiten(&self, shared: usize, apart: &[T], white: &mut [T]) {
+        product_upper(
+            white,
+            Matrix::new(apart, apart.len() / self.columns, self.columns),
+            self.turned(shared),
+        );
+    }
+
+    /// Squared distances of whitened rows from a component whose mean is at `offset` among them.
+    fn distances(&self, component: usize, white: &[T], offset: Option<&[T]>, out: &mut [f64]) {
+        match offset {
+            None => squares(white, self.width, out),
+            Some(offset) => squares_from(white, offset, out),
+        }
+        let by = 1.0 / self.scale[component];
+        out.iter_mut().for_each(|square| *square = (*square * by).min(FARTHEST));
+    }
+
+    /// Turns squared distances of some rows into log joint densities, given what their holes cost.
+    fn logs(&self, component: usize, observed: &[usize], lost: &[f64], out: &mut [f64]) {
+        let (d, scale) = (self.columns, self.scale[component]);
+        let log_determinant = self.log_determinant[component / self.sharing()];
+        let log_determinant = log_determinant.min(FARTHEST) + d as f64 * scale.ln();
+        let base = self.log_weight[component] - 0.5 * log_determinant;
         for ((log, &observed), lost) in out.iter_mut().zip(observed).zip(lost) {
             let density = match &self.degrees {
                 None => -0.5 * *log - HALF_LOG_TWO_PI * observed as f64,
@@ -328,11 +381,14 @@ impl<T: Real> Whitened<T> {
 
     /// Solves `W y = z` for a draw `z` of the standard normal: y has the component's covariance.
     pub(crate) fn colour(&self, component: usize, z: &mut [f64]) {
-        let (d, turned) = (self.columns, self.turned(component));
+        let (d, width) = (self.columns, self.width);
+        let turned = &self.turned[component / self.sharing() * d * width..];
         for i in 0..d {
-            let known: f64 = (0..i).map(|j| turned[j * d + i].wide() * z[j]).sum();
-            z[i] = (z[i] - known) / turned[i * d + i].wide();
+            let known: f64 = (0..i).map(|j| turned[j * width + i].wide() * z[j]).sum();
+            z[i] = (z[i] - known) / turned[i * width + i].wide();
         }
+        let by = self.scale[component].sqrt();
+        z.iter_mut().for_each(|y| *y *= by);
     }
 }
 
@@ -356,23 +412,89 @@ impl Degrees {
     }
 }
 
+/// The middle of means `[S, D]`, and for each what W makes of the way from there, `[S, width]`.
+fn about<T: Real>(means: &[f64], w: &[f64], centre: &mut [T], offset: &mut [T]) {
+    let d = centre.len();
+    let count = means.len() / d;
+    for (i, centre) in centre.iter_mut().enumerate() {
+        let sum: f64 = means.iter().skip(i).step_by(d).map(|m| m / count as f64).sum();
+        *centre = T::of(sum);
+    }
+    for (mean, offset) in means.chunks(d).zip(offset.chunks_mut(offset.len() / count)) {
+        for (out, row) in offset.iter_mut().zip(w.chunks(d)) {
+            let way = row.iter().zip(mean).zip(&*centre).map(|((w, m), c)| w * (m - c.wide()));
+            *out = T::of(way.sum());
+        }
+    }
+}
+
+/// Rows less a row.
+fn subtract<T: Real>(values: &[T], from: &[T], out: &mut [T]) {
+    let d = from.len();
+    widest(
+        #[inline(always)]
+        || {
+            for (y, x) in out.chunks_exact_mut(d).zip(values.chunks_exact(d)) {
+                for ((y, &x), &m) in y.iter_mut().zip(x).zip(from) {
+                    *y = x - m;
+                }
+            }
+        },
+    );
+}
+
 /// The squared length of each row, finite whatever it is.
 fn squares<T: Real>(rows: &[T], columns: usize, out: &mut [f64]) {
     widest(
         #[inline(always)]
         || {
             for (out, row) in out.iter_mut().zip(rows.chunks_exact(columns)) {
-                let (chunks, rest) = row.as_chunks::<16>();
-                let mut sums = [T::ZERO; 16];
+                let (chunks, rest) = row.as_chunks::<LANES>();
+                let mut sums = [T::ZERO; LANES];
                 for chunk in chunks {
-                    for k in 0..16 {
+                    for k in 0..LANES {
                         sums[k] += chunk[k] * chunk[k];
                     }
                 }
                 let rest: T = rest.iter().map(|&v| v * v).sum();
-                let sum = (sums.into_iter().sum::<T>() + rest).wide();
-                *out = if sum < FARTHEST { sum } else { FARTHEST };
+                *out = (folded(sums) + rest).wide().min(FARTHEST);
             }
         },
     );
+}
+
+/// The squared distance of each row from one, finite whatever it is.
+fn squares_from<T: Real>(rows: &[T], from: &[T], out: &mut [f64]) {
+    widest(
+        #[inline(always)]
+        || {
+            let (places, far) = from.as_chunks::<LANES>();
+            for (out, row) in out.iter_mut().zip(rows.chunks_exact(from.len())) {
+                let (chunks, rest) = row.as_chunks::<LANES>();
+                let mut sums = [T::ZERO; LANES];
+                for (chunk, place) in chunks.iter().zip(places) {
+                    for k in 0..LANES {
+                        let way = chunk[k] - place[k];
+                        sums[k] += way * way;
+                    }
+                }
+                let rest: T = rest.iter().zip(far).map(|(&v, &p)| (v - p) * (v - p)).sum();
+                *out = (folded(sums) + rest).wide().min(FARTHEST);
+            }
+        },
+    );
+}
+
+/// The sum of the lanes, by halves.
+#[inline(always)]
+fn folded<T: Real>(mut sums: [T; LANES]) -> T {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for k in 0..half {
+            let other = sums[k + half];
+            sums[k] += other;
+        }
+        half /= 2;
+    }
+    sums[0]
 }

@@ -107,6 +107,7 @@ impl Gmm {
             weight: &weight,
             mean: &mean,
             covariance: &covariance,
+            scale: None,
             degrees: None,
             blur: 0.0,
         };

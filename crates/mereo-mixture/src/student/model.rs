@@ -48,8 +48,14 @@ impl Student {
     /// `mean [N, D]`, `scale [N, D, D]`, `degrees [N]`, N the length of `weight`.
     pub(super) fn new(weight: &[f64], mean: Vec<f64>, scale: Vec<f64>, degrees: Vec<f64>) -> Self {
         let columns = mean.len() / weight.len().max(1);
-        let shapes =
-            Shapes { weight, mean: &mean, covariance: &scale, degrees: Some(&degrees), blur: 0.0 };
+        let shapes = Shapes {
+            weight,
+            mean: &mean,
+            covariance: &scale,
+            scale: None,
+            degrees: Some(&degrees),
+            blur: 0.0,
+        };
         let mixture = Mixture::new(&shapes, columns);
         Self { mean, scale, degrees, mixture, gate: vec![1.0; columns] }
     }

@@ -1,0 +1,113 @@
+//! Steps along the gradient of a part of the rows: how a deep net gets going before EM.
+//!
+//! A part of the rows tells path moments as all of them do, and the gradient of its expected log
+//! likelihood is, by Fisher's identity, that of its log likelihood. For a component with `Θ = [Q q]`
+//! take the gradient G with respect to Θ ([`node`](super::node)) and write a step as what it does to
+//! the component's output `w = Θ[z;1]`: `w + E[w;1]`. The gradient with respect to E is
+//!
+//! `Γ = GΘ̃ᵀ = [I 0] - Σ_u R_uᵀ[R_u r_u] M_u`, `M_u = Θ̃ (Φ_u/n) Θ̃ᵀ`, Θ̃ = Θ and a last row `0 … 0 1`,
+//!
+//! zero where the rows' moments of w are those that the layers above expect. The units of z drop out.
+//! Those of w are taken out with `Ω̄`, the average of `Ω_u = R_uᵀR_u`, and `M̄`, the average of the
+//! moments of w that the layers above *expect*: `E ∝ Ω̄⁻¹ Γ M̄⁻¹`. Both are positive, so this climbs,
+//! and neither is of the rows, so that few of them cannot make a step large. It is
+//! shortened for a component of few rows, as if D more had agreed with the model, and so that
+//! `I + E` keeps its inverse.
+//!
+//! Scales and diagonals go a part of the way to their closed form; orthogonal layers wait for EM.
+
+use mereo_core::math::{Matrix, inverse, product, product_tn};
+
+use super::LayerKind;
+use super::affine::{Affine, congruent};
+use super::node::Node;
+
+/// Parts that rows are divided into: a step each.
+pub(super) const PARTS: usize = 16;
+/// The first step as a share of the one that would be right if all were quadratic; it falls to none.
+const FIRST_RATE: f64 = 0.5;
+/// The largest change of a transform, relative to it.
+const MOST_CHANGE: f64 = 0.5;
+
+/// How far the step of a pass goes, and with which part of the rows; nothing if it is an EM pass.
+pub(super) fn schedule(pass: usize, sweeps: usize) -> Option<(f64, usize)> {
+    let steps = sweeps.saturating_mul(PARTS);
+    (pass < steps).then(|| (FIRST_RATE * (1.0 - pass as f64 / steps as f64), pass % PARTS))
+}
+
+/// The rows of a batch that belong to a part.
+pub(super) fn rows_of(part: usize, rows: usize) -> std::ops::Range<usize> {
+    part * rows / PARTS..(part + 1) * rows / PARTS
+}
+
+impl Node {
+    /// The component a step further; nothing if it stays.
+    pub(super) fn ascend(&self, kind: LayerKind, now: &Affine, rate: f64) -> Option<Affine> {
+        let back = now.inverse()?;
+        let rate = rate * self.count / (self.count + self.columns as f64);
+        let next = match kind {
+            LayerKind::Full => self.step(&back, rate)?,
+            LayerKind::Scale => towards(&back, &self.scaled(None, None)?, rate)?,
+            LayerKind::Diagonal => towards(&back, &self.scaled(None, Some(&back))?, rate)?,
+            LayerKind::Orthogonal => return None,
+        };
+        let next = next.inverse()?;
+        next.matrix.iter().chain(&next.offset).all(|v| v.is_finite()).then_some(next)
+    }
+
+    fn step(&self, back: &Affine, rate: f64) -> Option<Affine> {
+        let (d, width) = (self.columns, self.columns + 1);
+        let one: Vec<f64> = (0..width * width).map(|i| f64::from(i / width == i % width)).collect();
+        let mut slope = one[..d * width].to_vec();
+        let (mut omega, mut expected) = (vec![0.0; d * d], vec![0.0; width * width]);
+        let theta = back.extended();
+        for above in &self.above {
+            let share = above.moments[d * width + d] / self.count;
+            if !(share > 0.0) {
+                continue;
+            }
+            let told = congruent(&theta, &above.moments, width);
+            let told: Vec<f64> = told.iter().map(|m| -m / self.count).collect();
+            let map = above.map.extended();
+            let (mut half, mut own) = (vec![0.0; d * width], vec![0.0; d * d]);
+            let root = Matrix::new(&above.map.matrix, d, d);
+            product_tn(&mut own, root, root, false);
+            product_tn(&mut half, root, Matrix::new(&map, d, width), false);
+            product(
+                &mut slope,
+                Matrix::new(&half, d, width),
+                Matrix::new(&told, width, width),
+                true,
+            );
+            omega.iter_mut().zip(&own).for_each(|(o, v)| *o += share * v);
+            let model = congruent(&above.map.inverse()?.extended(), &one, width);
+            expected.iter_mut().zip(&model).for_each(|(e, m)| *e += share * m);
+        }
+        let (omega, expected) = (inverse(&omega, d)?.0, inverse(&expected, width)?.0);
+        let (mut half, mut change) = (vec![0.0; d * width], vec![0.0; d * width]);
+        product(&mut half, Matrix::new(&omega, d, d), Matrix::new(&slope, d, width), false);
+        let right = Matrix::new(&expected, width, width);
+        product(&mut change, Matrix::new(&half, d, width), right, false);
+        let squares = change.chunks_exact(width).flat_map(|row| &row[..d]).map(|v| v * v);
+        let rate = rate.min(MOST_CHANGE / squares.sum::<f64>().sqrt());
+        let mut turn = Affine { matrix: Vec::with_capacity(d * d), offset: Vec::with_capacity(d) };
+        for (i, row) in change.chunks_exact(width).enumerate() {
+            turn.matrix.extend((0..d).map(|j| f64::from(i == j) + rate * row[j]));
+            turn.offset.push(rate * row[d]);
+        }
+        Some(turn.after(back))
+    }
+}
+
+/// A part of the way from one diagonal map to another; nothing if a column would turn around.
+fn towards(from: &Affine, to: &Affine, rate: f64) -> Option<Affine> {
+    let d = from.offset.len();
+    let between = |a: &[f64], b: &[f64]| -> Vec<f64> {
+        a.iter().zip(b).map(|(a, b)| a + rate * (b - a)).collect()
+    };
+    let turns = (0..d).any(|i| from.matrix[i * d + i] * to.matrix[i * d + i] <= 0.0);
+    (!turns).then(|| Affine {
+        matrix: between(&from.matrix, &to.matrix),
+        offset: between(&from.offset, &to.offset),
+    })
+}
