@@ -11,19 +11,22 @@
 //! `E_x(s) = ‖R (s - c)‖² - ‖R c‖² = Σ_i (y_i - Σ_{j≥i} R_ij s_j)² - ‖y‖²`, `y = R c = -½ R^-ᵀ b`.
 //!
 //! Deciding features from the last to the first, partial sums only grow: whatever exceeds the best
-//! energy so far is cut off. The first best is what local search finds. R does not depend on the
-//! row and is made once; features are ordered so that the first decided have large pivots, which
-//! cuts early. For features the natural δ is `f_i·f_i` (A is their matrix of products), and 1%
+//! energy so far is cut off. The nearer choice of each feature goes first; what that leads to is
+//! often the best already, and if it is not soon proven, local search looks for a better one to cut
+//! with. R does not depend on the row and is made once; features are ordered so that the first
+//! decided have large pivots, which cuts early. For features the natural δ is `f_i·f_i` (A is their matrix of products), and 1%
 //! more if that is singular or nearly so, as it is with more features than dimensions.
 
 use super::local::Local;
-use super::{Answer, Problem, Solver};
+use super::{Answer, Problem, Solver, dot, ones};
 
 /// Up to this many features every state is visited.
 const ENUMERATED: usize = 9;
 /// Nodes that the search may visit if it has to end soon, and if it need not.
 const FEW_NODES: usize = 20_000;
 pub(super) const MOST_NODES: usize = 500_000_000;
+/// Nodes for each feature before local search is asked.
+const NODES_BEFORE_LOCAL: usize = 4;
 /// A pivot below this share of the mean diagonal calls for more diagonal, and how much.
 const SMALL_PIVOT: f64 = 1e-3;
 const RIDGE: f64 = 0.01;
@@ -35,8 +38,8 @@ pub(super) struct Factor {
     order: Vec<usize>,
     /// δ, by feature.
     diagonal: Vec<f64>,
-    /// R by level, upper triangular, `[n, n]`.
-    upper: Vec<f64>,
+    /// R by level, column after column, `[n, n]`: of column j the first j + 1 numbers.
+    columns: Vec<f64>,
     rest: Vec<f64>,
     unit: f64,
 }
@@ -66,8 +69,8 @@ impl Factor {
     fn decompose(&mut self, n: usize, weight: &[f64], least: f64) -> bool {
         self.order.clear();
         self.order.extend(0..n);
-        self.upper.clear();
-        self.upper.resize(n * n, 0.0);
+        self.columns.clear();
+        self.columns.resize(n * n, 0.0);
         self.rest.clear();
         self.rest.extend(weight.iter().map(|w| 0.5 * w));
         for i in 0..n {
@@ -82,22 +85,137 @@ impl Factor {
             }
             self.order.swap(level, at);
             for done in 0..level {
-                self.upper.swap(done * n + level, done * n + at);
+                self.columns.swap(level * n + done, at * n + done);
             }
             let i = self.order[level];
             let root = pivot.max(f64::MIN_POSITIVE).sqrt();
-            self.upper[level * n + level] = root;
+            self.columns[level * n + level] = root;
             for right in level + 1..n {
-                self.upper[level * n + right] = self.rest[i * n + self.order[right]] / root;
+                self.columns[right * n + level] = self.rest[i * n + self.order[right]] / root;
             }
             for a in level + 1..n {
                 for b in level + 1..n {
-                    let less = self.upper[level * n + a] * self.upper[level * n + b];
+                    let less = self.columns[a * n + level] * self.columns[b * n + level];
                     self.rest[self.order[a] * n + self.order[b]] -= less;
                 }
             }
         }
         true
+    }
+}
+
+/// Where the search of a sphere stands.
+#[derive(Debug, Default)]
+struct Search {
+    /// What the choices so far leave of y, level by level: at level l the first l + 1 numbers, `[n, n]`.
+    rest: Vec<f64>,
+    /// What levels from each up have cost, `[n + 1]`.
+    sums: Vec<f64>,
+    /// The choices, and whether both were tried, a bit a level.
+    chosen: u64,
+    tried: u64,
+    level: usize,
+    /// Whether this level is new.
+    down: bool,
+    /// The best so far, and what it costs.
+    best: u64,
+    radius: f64,
+}
+
+impl Search {
+    /// Stands at the beginning, with no sphere yet.
+    #[inline(always)]
+    fn start(&mut self, problem: &Problem<'_>) {
+        let n = problem.bias.len();
+        let Factor { order, diagonal, columns, .. } = &problem.couplings.factor;
+        self.rest.resize(n * n, 0.0);
+        self.sums.resize(n + 1, 0.0);
+        self.sums[n] = 0.0;
+        // y = -½ R^-ᵀ b by forward substitution.
+        let y = &mut self.rest[(n - 1) * n..];
+        for level in 0..n {
+            let i = order[level];
+            let column = &columns[level * n..=level * n + level];
+            let value = -0.5 * (problem.bias[i] - diagonal[i]) - dot(&column[..level], &y[..level]);
+            y[level] = value / column[level];
+        }
+        (self.chosen, self.tried, self.best) = (0, 0, 0);
+        (self.level, self.down, self.radius) = (n - 1, true, f64::INFINITY);
+    }
+
+    /// Draws the sphere through a state.
+    fn narrow(&mut self, factor: &Factor, state: u64) {
+        let n = factor.order.len();
+        let mut rest = self.rest[(n - 1) * n..].to_vec();
+        let mut levels = 0;
+        for (level, column) in factor.columns.chunks_exact(n).enumerate() {
+            if state >> factor.order[level] & 1 == 1 {
+                levels |= 1 << level;
+                rest.iter_mut().zip(&column[..=level]).for_each(|(x, r)| *x -= r);
+            }
+        }
+        let cost = dot(&rest, &rest);
+        if cost < self.radius {
+            (self.best, self.radius) = (levels, cost);
+        }
+    }
+
+    /// Goes on for so many nodes. True if the best is proven.
+    #[inline(always)]
+    fn go_on(&mut self, factor: &Factor, mut nodes: usize) -> bool {
+        let n = factor.order.len();
+        let (mut level, mut down) = (self.level, self.down);
+        loop {
+            let bit = 1u64 << level;
+            let left = self.rest[level * n + level];
+            let column = &factor.columns[level * n..=level * n + level];
+            let pivot = column[level];
+            if down {
+                // A new level: the nearer choice first.
+                if nodes == 0 {
+                    (self.level, self.down) = (level, down);
+                    return false;
+                }
+                nodes -= 1;
+                self.chosen &= !bit;
+                if 2.0 * left > pivot {
+                    self.chosen |= bit;
+                }
+                self.tried &= !bit;
+            } else {
+                self.chosen ^= bit;
+                self.tried |= bit;
+            }
+            let on = self.chosen & bit != 0;
+            let gap = if on { left - pivot } else { left };
+            let sum = self.sums[level + 1] + gap * gap;
+            down = sum < self.radius;
+            if down && level > 0 {
+                self.sums[level] = sum;
+                let (below, above) = self.rest.split_at_mut(level * n);
+                let below = &mut below[(level - 1) * n..(level - 1) * n + level];
+                if on {
+                    let pairs = above.iter().zip(column);
+                    below.iter_mut().zip(pairs).for_each(|(b, (a, r))| *b = a - r);
+                } else {
+                    below.copy_from_slice(&above[..level]);
+                }
+                level -= 1;
+                continue;
+            }
+            if down {
+                (self.best, self.radius) = (self.chosen, sum);
+                down = false;
+            } else {
+                // If the nearer choice was too far, so is the other.
+                self.tried |= bit;
+            }
+            // The next level up of which a choice is left.
+            level += (!(self.tried >> level)).trailing_zeros() as usize;
+            if level >= n {
+                return true;
+            }
+        }
     }
 }
 
@@ -109,12 +227,7 @@ pub struct Exact {
     search_on: bool,
     local: Local,
     fields: Vec<f64>,
-    /// y, what is left of it at each level, the partial sums above each level, the choices.
-    target: Vec<f64>,
-    left: Vec<f64>,
-    sums: Vec<f64>,
-    chosen: Vec<f64>,
-    tried: Vec<bool>,
+    search: Search,
 }
 
 impl Exact {
@@ -132,11 +245,7 @@ impl Exact {
             search_on: false,
             local: Local::default(),
             fields: Vec::new(),
-            target: Vec::new(),
-            left: Vec::new(),
-            sums: Vec::new(),
-            chosen: Vec::new(),
-            tried: Vec::new(),
+            search: Search::default(),
         }
     }
 
@@ -169,88 +278,32 @@ impl Exact {
         Answer { energy: problem.energy(best.state), settled: true, ..best }
     }
 
-    /// The search of the sphere within the energy of a first answer.
-    fn decode(&mut self, problem: &Problem<'_>, first: Answer) -> Answer {
-        let n = problem.bias.len();
-        let Factor { order, diagonal, upper, .. } = &problem.couplings.factor;
-        // y = -½ R^-ᵀ b by forward substitution.
-        self.target.clear();
-        for level in 0..n {
-            let i = order[level];
-            let mut value = -0.5 * (problem.bias[i] - diagonal[i]);
-            for above in 0..level {
-                value -= upper[above * n + level] * self.target[above];
-            }
-            self.target.push(value / upper[level * n + level]);
+    /// The search of the sphere, and whether it came to its end.
+    fn decode(&mut self, problem: &Problem<'_>) -> Answer {
+        let factor = &problem.couplings.factor;
+        let search = &mut self.search;
+        let outward = |levels| ones(levels).fold(0u64, |state, l| state | 1 << factor.order[l]);
+        let before = (NODES_BEFORE_LOCAL * problem.bias.len()).min(self.nodes);
+        let mut settled = mereo_core::math::widest(
+            #[inline(always)]
+            || {
+                search.start(problem);
+                search.go_on(factor, before)
+            },
+        );
+        let mut answer = Answer::nothing();
+        if !settled {
+            answer = self.local.descend_from(problem, outward(search.best));
+            search.narrow(factor, answer.state);
+            settled = mereo_core::math::widest(
+                #[inline(always)]
+                || search.go_on(factor, self.nodes - before),
+            );
         }
-        self.chosen.clear();
-        self.chosen.resize(n, 0.0);
-        for i in 0..n {
-            if first.state >> order[i] & 1 == 1 {
-                self.chosen[i] = 1.0;
-            }
-        }
-        let mut radius = 0.0;
-        for i in 0..n {
-            let gap: f64 = (i..n).map(|j| upper[i * n + j] * self.chosen[j]).sum();
-            radius += (self.target[i] - gap).powi(2);
-        }
-        let mut best = first;
-        self.left.clear();
-        self.left.resize(n, 0.0);
-        self.sums.clear();
-        self.sums.resize(n + 1, 0.0);
-        self.tried.clear();
-        self.tried.resize(n, false);
-        let mut nodes = self.nodes;
-        let mut level = n - 1;
-        let mut down = true;
-        loop {
-            let row = &upper[level * n..(level + 1) * n];
-            if down {
-                // A new level: the nearer choice first.
-                let mut left = self.target[level];
-                for (r, s) in row[level + 1..].iter().zip(&self.chosen[level + 1..]) {
-                    left -= r * s;
-                }
-                self.left[level] = left;
-                self.chosen[level] = if 2.0 * left > row[level] { 1.0 } else { 0.0 };
-                self.tried[level] = false;
-                if nodes == 0 {
-                    return best;
-                }
-                nodes -= 1;
-            } else {
-                self.chosen[level] = 1.0 - self.chosen[level];
-                self.tried[level] = true;
-            }
-            let gap = self.left[level] - row[level] * self.chosen[level];
-            let sum = self.sums[level + 1] + gap * gap;
-            down = sum < radius;
-            if down && level > 0 {
-                self.sums[level] = sum;
-                level -= 1;
-                continue;
-            }
-            if down {
-                radius = sum;
-                best.state = (0..n)
-                    .filter(|&l| self.chosen[l] > 0.5)
-                    .fold(0, |state, l| state | 1 << order[l]);
-                down = false;
-            } else if !self.tried[level] {
-                // The nearer choice was too far, so is the other.
-                self.tried[level] = true;
-            }
-            while self.tried[level] {
-                level += 1;
-                if level == n {
-                    best.settled = true;
-                    best.energy = problem.energy(best.state);
-                    return best;
-                }
-            }
-        }
+        let state = outward(search.best);
+        // Rounding must not let the search lose what it was given.
+        answer.offer(state, problem.energy(state));
+        Answer { settled, ..answer }
     }
 }
 
@@ -259,11 +312,7 @@ impl Solver for Exact {
         if problem.bias.len() <= ENUMERATED {
             return self.enumerate(problem);
         }
-        let first = self.local.descend_from(problem, 0);
-        let mut answer = self.decode(problem, first);
-        answer.energy = problem.energy(answer.state);
-        // Rounding must not let the search lose what it was given.
-        answer.offer(first.state, first.energy);
+        let mut answer = self.decode(problem);
         if !answer.settled && self.search_on {
             let more = self.local.iterate(problem, answer.state);
             answer.offer(more.state, more.energy);

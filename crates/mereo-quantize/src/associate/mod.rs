@@ -179,6 +179,19 @@ pub fn ones(mut state: u64) -> impl Iterator<Item = usize> {
     })
 }
 
+/// `Σ a b`, in eight interleaved sums so that the compiler can vectorise it.
+#[inline(always)]
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let mut sums = [0.0; 8];
+    for (a, b) in a.iter().zip(b) {
+        for k in 0..8 {
+            sums[k] += a[k] * b[k];
+        }
+    }
+    sums.iter().sum::<f64>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f64>()
+}
+
 /// The bits below bit i.
 fn low(i: usize) -> u64 {
     (1 << i) - 1
@@ -319,6 +332,23 @@ impl Association {
             ),
             _ => return Ok(()),
         };
+        Err(Error::option("association", problem))
+    }
+}
+
+impl Association {
+    /// Whether it is quick enough to learn from this many rows by.
+    pub(crate) fn check_rows(self, rows: usize, features: usize, columns: usize) -> Result<()> {
+        let links = rows.saturating_mul(features).saturating_mul(columns);
+        if self != Self::Dbp || links <= dbp::MOST_LINKS_OF_ALL {
+            return Ok(());
+        }
+        let problem = format!(
+            "dbp integrates numerically for each feature in each column of each row, and {features} \
+             features of {columns} columns in {rows} rows would take minutes: at most {} in all; \
+             learn by auto or bp, and give dbp to encode",
+            dbp::MOST_LINKS_OF_ALL
+        );
         Err(Error::option("association", problem))
     }
 }

@@ -3,7 +3,7 @@
 use mereo_core::{Batch, Real};
 
 use crate::associate::exact::Exact;
-use crate::associate::{Association, Couplings, Directed, Problem, Solver};
+use crate::associate::{Association, Couplings, Directed, Problem, Solver, dot};
 
 /// Nodes that the search for a start may visit for each row.
 const QUICK_NODES: usize = 500;
@@ -46,19 +46,6 @@ pub(super) struct Explainer {
     target: Vec<f64>,
     products: Vec<f64>,
     couplings: Couplings,
-}
-
-/// `Σ a b`, in eight interleaved sums so that the compiler can vectorise it.
-#[inline(always)]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    let mut sums = [0.0; 8];
-    for (a, b) in a.iter().zip(b) {
-        for k in 0..8 {
-            sums[k] += a[k] * b[k];
-        }
-    }
-    sums.iter().sum::<f64>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f64>()
 }
 
 impl Explainer {
