@@ -9,7 +9,7 @@
 //!
 //! The trapezoidal rule is exact to rounding if its step is below `2π/(W + 12)`, W the fastest wave
 //! `√2 max|u|/σ`: aliases are then below e^-36. So the number of points grows as 1/σ, and the noise
-//! is halved only as long as `POINTS` suffice and some feature is undecided. Less noise would find nothing: what a sum of waves
+//! is halved only as long as `POINTS` suffice. Less noise would find nothing: what a sum of waves
 //! says of states farther than 8σ from the row is below rounding, which is what limits the method,
 //! as the paper says. Waves at points a step apart differ by a turn, one product of complex
 //! numbers, and points are gone through several at a time.
@@ -28,12 +28,10 @@ const LEAST: f64 = 1e-14;
 /// Sweeps at each noise, and how often the noise is halved at most.
 const SWEEPS: usize = 3;
 const HALVINGS: usize = 30;
-/// Odds, as logarithms, from which on less noise would only confirm what features believe.
-const DECIDED: f64 = 30.0;
-/// Most links of a row, features times columns, and of all rows that are learned from: each costs a
-/// microsecond or more.
+/// Most links of a row, features times columns, and of all rows that are learned from: each costs some
+/// microseconds a pass.
 pub(super) const MOST_LINKS: usize = 1 << 13;
-pub(super) const MOST_LINKS_OF_ALL: usize = 1 << 21;
+pub(super) const MOST_LINKS_OF_ALL: usize = 1 << 18;
 /// Points that are gone through together.
 const LANES: usize = 8;
 
@@ -205,10 +203,6 @@ impl Solver for Dbp {
                 self.sweep(directed.penalty, sigma);
                 let state = self.links.state(-0.5 * directed.penalty / (sigma * sigma));
                 best.offer(state, problem.energy(state));
-            }
-            let prior = -0.5 * directed.penalty / (sigma * sigma);
-            if self.links.heard.iter().all(|h| (prior + h).abs() > DECIDED) {
-                break;
             }
             // Messages are log ratios and grow as the noise falls.
             sigma /= 2.0;
