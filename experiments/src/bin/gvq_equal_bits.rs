@@ -51,9 +51,11 @@ fn compare(learn: &Table<f32>, test: &Table<f32>, context: &Context) -> Result<(
             let (model, _) = vq::fit(&VqParams::new(256), learn, &plan, context, silent)?;
             report("VQ 256", &model, test, context)?;
         }
-        let params = CvqParams::new(bits / 2, 4);
-        let (model, _) = cvq::fit(&params, learn, &plan, context, silent)?;
-        report(&format!("CVQ {} x 4", bits / 2), &model, test, context)?;
+        for (parts, states) in [(bits / 4, 16), (bits / 2, 4)] {
+            let params = CvqParams::new(parts, states);
+            let (model, _) = cvq::fit(&params, learn, &plan, context, silent)?;
+            report(&format!("CVQ {parts} x {states}"), &model, test, context)?;
+        }
         let (model, _) = gvq::fit(&GvqParams::new(bits), learn, &plan, context, silent)?;
         report(&format!("GVQ {bits}"), &model, test, context)?;
         let params = GvqParams { sets: 4, ..GvqParams::new(bits - 2) };

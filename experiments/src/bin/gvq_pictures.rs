@@ -11,6 +11,9 @@ use mereo_experiments::{figure, mean_and_spread, seeds, shared};
 use mereo_quantize::codec::Coded;
 use mereo_quantize::codec::picture::{CodecParams, Picture, psnr, ssim};
 
+/// Bits of a number in the comparison of photographs: fewer show, more cost bytes.
+const BITS: u8 = 6;
+
 fn main() -> Result<()> {
     let Some(path) = shared("vermeer/girl_with_a_pearl_earring.jpg") else { return Ok(()) };
     let AnyTable::F32(table) = read(&path, &ReadOptions::default())? else { return Ok(()) };
@@ -60,8 +63,8 @@ fn curve(vermeer: &Picture) -> Result<()> {
         ("VQ, 16 x 16", 16, vec![(4, 0), (16, 0), (64, 0), (128, 0)]),
         ("VQ, 8 x 8", 8, vec![(4, 0), (16, 0), (64, 0), (256, 0)]),
         ("GVQ, 16 x 16", 16, vec![(1, 2), (1, 4), (1, 8), (1, 16)]),
-        ("GVQ, 8 x 8", 8, vec![(1, 2), (1, 4), (1, 8), (1, 16), (1, 24)]),
-        ("GVQ of 4 sets, 8 x 8", 8, vec![(4, 1), (4, 4), (4, 8), (4, 16)]),
+        ("GVQ, 8 x 8", 8, vec![(1, 2), (1, 4), (1, 8), (1, 16)]),
+        ("GVQ of 4 sets, 8 x 8", 8, vec![(4, 1), (4, 4), (4, 8)]),
     ] {
         println!("{name}");
         let mut points = Vec::new();
@@ -85,37 +88,76 @@ fn curve(vermeer: &Picture) -> Result<()> {
     draw_curves("vermeer-rate", title, ("thousand bytes on disk", "PSNR, dB"), &curves)
 }
 
-/// GVQ and the largest codebook whose file is no larger, on photographs.
+/// Codebooks and features of several blocks on three photographs: what features gain at equal
+/// bytes over codebooks of the same blocks, and over codebooks of whichever blocks suit them best.
 fn photographs() -> Result<()> {
     let Some(path) = shared("bsds300/test.tar") else { return Ok(()) };
     let context = Context::new(0).with_threads(0)?;
     let options = ReadOptions { resize: Some((320, 480)), ..ReadOptions::default() };
     let AnyTable::F32(photographs) = read(&path, &options)? else { return Ok(()) };
-    println!("\nThree photographs (grey, 480 x 320, blocks of 16, 8 bits a number): equal bytes");
+    println!("\nThree photographs (grey, 480 x 320, {BITS} bits a number): gain at equal bytes");
     for row in [0, 33, 66] {
         let photograph = grey(&photographs, row);
-        let params = CodecParams { features: 24, bits: 8, ..CodecParams::default() };
-        let coded = Coded::of_picture(&photograph, &params, &context)?;
-        let bytes = coded.to_bytes().len();
-        let ours = psnr(&photograph, &coded.picture()?);
-        let (mut low, mut high) = (2usize, 128usize);
-        while high - low > 1 {
-            let middle = usize::midpoint(low, high);
-            let params = CodecParams { features: 0, sets: middle, restarts: 1, ..params.clone() };
-            let size = Coded::of_picture(&photograph, &params, &context)?.to_bytes().len();
-            if size <= bytes { low = middle } else { high = middle }
+        let measure = |name: &str, block: u32, sizes: &[(usize, usize)]| -> Result<Curve> {
+            let mut points = Vec::new();
+            for &(sets, features) in sizes {
+                let params = CodecParams {
+                    block,
+                    features,
+                    sets,
+                    bits: BITS,
+                    restarts: 1,
+                    ..CodecParams::default()
+                };
+                let coded = Coded::of_picture(&photograph, &params, &context)?;
+                let bytes = coded.to_bytes().len() as f64;
+                points.push((bytes / 1000.0, psnr(&photograph, &coded.picture()?)));
+            }
+            Ok((format!("{name}, {block} x {block}"), points))
+        };
+        let books = [(4, 16), (4, 64), (4, 256), (8, 16), (8, 64), (8, 256), (16, 16), (16, 64)];
+        let mut curves = Vec::new();
+        for block in [4, 8, 16] {
+            let sizes = books.iter().filter(|b| b.0 == block).map(|b| (b.1, 0));
+            curves.push(measure("VQ", block, &sizes.collect::<Vec<_>>())?);
         }
-        let params = CodecParams { features: 0, sets: low, ..params };
-        let rival = Coded::of_picture(&photograph, &params, &context)?;
-        let theirs = psnr(&photograph, &rival.picture()?);
-        println!(
-            "photograph {row}: GVQ of 24 {bytes} bytes, {ours:.2} dB; VQ of {low} {} bytes, \
-             {theirs:.2} dB; gain {:.2} dB",
-            rival.to_bytes().len(),
-            ours - theirs
-        );
+        let features = [
+            measure("GVQ", 8, &[(1, 8), (1, 16)])?,
+            measure("GVQ", 16, &[(1, 8), (1, 16), (1, 24)])?,
+        ];
+        for ((name, points), same) in features.iter().zip(1..) {
+            for &(bytes, decibels) in points {
+                let gain = |rival: Option<f64>| {
+                    rival.map_or("-".to_owned(), |rival| format!("{:+.2} dB", decibels - rival))
+                };
+                let best = curves
+                    .iter()
+                    .filter_map(|c| at(&c.1, bytes))
+                    .fold(None, |a, b| Some(a.map_or(b, |a: f64| a.max(b))));
+                println!(
+                    "photograph {row}, {name}: {:>5.0} bytes, {decibels:.2} dB; over VQ of the same \
+                     blocks {}, of its best blocks {}",
+                    1000.0 * bytes,
+                    gain(at(&curves[same].1, bytes)),
+                    gain(best)
+                );
+            }
+        }
+        curves.extend(features);
+        let title = format!("Photograph {row}, 480 x 320: rate and distortion");
+        let name = format!("photograph-{row}-rate");
+        draw_curves(&name, &title, ("thousand bytes on disk", "PSNR, dB"), &curves)?;
     }
     Ok(())
+}
+
+/// The height of a curve at so many bytes, between its points by the logarithm of bytes; nothing
+/// outside of them.
+fn at(points: &[(f64, f64)], bytes: f64) -> Option<f64> {
+    points.windows(2).find(|p| (p[0].0..=p[1].0).contains(&bytes)).map(|p| {
+        let share = (bytes / p[0].0).ln() / (p[1].0 / p[0].0).ln();
+        p[0].1 + share * (p[1].1 - p[0].1)
+    })
 }
 
 /// What a picture was made of and how large that is.

@@ -28,8 +28,10 @@ const LEAST: f64 = 1e-14;
 /// Sweeps at each noise, and how often the noise is halved at most.
 const SWEEPS: usize = 3;
 const HALVINGS: usize = 30;
-/// Most links of a row, features times columns: each costs some microseconds.
+/// Most links of a row, features times columns, and of all rows that are learned from: each costs some
+/// microseconds a pass.
 pub(super) const MOST_LINKS: usize = 1 << 13;
+pub(super) const MOST_LINKS_OF_ALL: usize = 1 << 18;
 /// Points that are gone through together.
 const LANES: usize = 8;
 

@@ -22,8 +22,9 @@ use super::{Answer, Problem, Solver, dot, ones};
 
 /// Up to this many features every state is visited.
 const ENUMERATED: usize = 9;
-/// Nodes that the search may visit if it has to end soon, and if it need not.
-const FEW_NODES: usize = 20_000;
+/// Nodes that the search may visit if it has to end soon, which take about as long as the local
+/// search that follows, and if it need not.
+const FEW_NODES: usize = 100_000;
 pub(super) const MOST_NODES: usize = 500_000_000;
 /// Nodes for each feature before local search is asked.
 const NODES_BEFORE_LOCAL: usize = 4;
@@ -124,6 +125,7 @@ struct Search {
 
 impl Search {
     /// Stands at the beginning, with no sphere yet.
+    #[inline(always)]
     fn start(&mut self, problem: &Problem<'_>) {
         let n = problem.bias.len();
         let Factor { order, diagonal, columns, .. } = &problem.couplings.factor;

@@ -336,6 +336,23 @@ impl Association {
     }
 }
 
+impl Association {
+    /// Whether it is quick enough to learn from this many rows by.
+    pub(crate) fn check_rows(self, rows: usize, features: usize, columns: usize) -> Result<()> {
+        let links = rows.saturating_mul(features).saturating_mul(columns);
+        if self != Self::Dbp || links <= dbp::MOST_LINKS_OF_ALL {
+            return Ok(());
+        }
+        let problem = format!(
+            "dbp integrates numerically for each feature in each column of each row, and {features} \
+             features of {columns} columns in {rows} rows would take minutes: at most {} in all; \
+             learn by auto or bp, and give dbp to encode",
+            dbp::MOST_LINKS_OF_ALL
+        );
+        Err(Error::option("association", problem))
+    }
+}
+
 impl std::str::FromStr for Association {
     type Err = String;
 

@@ -1,11 +1,12 @@
 //! The passes of CVQ: see the [module](super) for the derivation.
 
 use mereo_core::math::{Matrix, product_nt, product_tn};
+use mereo_core::slots::{ColumnMoments, Form, Lloyd, first_smallest};
 use mereo_core::{
-    Batch, Context, Learner, Memory, Pass, Real, Result, Source, Start, Statistics, sample_rows,
+    Batch, Cells, Context, Dense, Learner, Memory, Pass, Plan, Real, Result, Silent, Source, Start,
+    Statistics, Table, learn, sample_rows,
 };
 use rand::RngExt;
-use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use super::sums::{Explainer, Seen, Sums, products};
@@ -13,8 +14,9 @@ use super::{CvqParams, Inference};
 use crate::gvq::Units;
 use crate::squares::Squares;
 
-/// Rows that starts are picked from.
-const START_ROWS: usize = 4096;
+/// Rows that starts are learned from, and passes.
+const START_ROWS: usize = 8192;
+const START_PASSES: usize = 30;
 /// Rows that are looked at together.
 const CHUNK_ROWS: usize = 256;
 
@@ -111,33 +113,50 @@ impl<T: Real> Learner<T> for CvqLearner<'_, T> {
         format!("cvq {:?}", self.params)
     }
 
-    /// Rows picked at random, shared out among the parts, with a little noise.
+    /// What k-means finds for one part after another, each in what those before it leave of the
+    /// rows.
     fn start(
         &self,
         source: &dyn Source<T>,
         restart: usize,
         context: &Context,
     ) -> Result<Start<State>> {
-        let d = source.columns();
+        let (states, d) = (self.params.states, source.columns());
         let most = START_ROWS.min((1 << 22) / d.max(1)).max(self.vectors());
         let sample = sample_rows(source, most, "cvq start", context)?;
-        let mut random = context.random("cvq rows", [restart as u64, 0]);
-        let share = 1.0 / (self.params.parts as f64).sqrt();
-        let mut row_cells = vec![T::MISSING; d];
-        let mut mean = Vec::with_capacity(self.vectors() * d);
-        for _ in 0..self.vectors() {
-            let row = sample.select_rows(&[random.random_range(0..sample.rows())]);
-            if let Some(batch) = Source::lane(&row, 0..1)?.next_batch()? {
-                batch.dense_row(0, &mut row_cells);
-            }
-            for (c, &x) in row_cells.iter().enumerate() {
-                let normal: f64 = StandardNormal.sample(&mut random);
-                let cell = if x.is_missing() { 0.0 } else { self.units.inward(c, x).wide() };
-                mean.push(share * cell + 0.05 * normal);
+        let mut values = vec![T::MISSING; sample.rows() * d];
+        let mut lane = Source::lane(&sample, 0..sample.batches())?;
+        while let Some(batch) = lane.next_batch()? {
+            for row in 0..batch.rows {
+                let cells = &mut values[(batch.first_row + row) * d..][..d];
+                batch.for_each_observed(row, |c, x| cells[c] = self.units.inward(c, x));
             }
         }
-        let prior = vec![1.0 / self.params.states as f64; self.vectors()];
-        Ok(Start { state: State { mean, prior, variance: 1.0 }, how: "rows".into() })
+        let mut random = context.random("cvq start", [restart as u64, 0]);
+        let mut mean = Vec::with_capacity(self.vectors() * d);
+        for _ in 0..self.params.parts {
+            let rest = Table::from(Dense::new(sample.rows(), d, values)?);
+            let moments = ColumnMoments::of(&rest, context)?;
+            let lloyd = Lloyd::plain(states, &moments, Form::of(&rest, context)?);
+            let plan = Plan { restarts: 1, passes: START_PASSES, ..Plan::default() };
+            let own = context.with_seed(random.random());
+            let found = learn(&lloyd, &rest, &plan, &own, &mut Silent)?.state.mean;
+            let Cells::Dense(cells) = rest.cells() else { break };
+            values = cells.values().to_vec();
+            for row in values.chunks_exact_mut(d) {
+                let distance = |mean: &[f64]| -> f64 {
+                    let pairs = row.iter().zip(mean).filter(|(x, _)| !x.is_missing());
+                    pairs.map(|(x, m)| (x.wide() - m).powi(2)).sum()
+                };
+                let distances: Vec<f64> = found.chunks_exact(d).map(distance).collect();
+                let nearest = &found[first_smallest(&distances) * d..][..d];
+                row.iter_mut().zip(nearest).for_each(|(x, &m)| *x -= T::of(m));
+            }
+            mean.extend(found);
+        }
+        let prior = vec![1.0 / states as f64; self.vectors()];
+        let how = "k-means of what is left".into();
+        Ok(Start { state: State { mean, prior, variance: 1.0 }, how })
     }
 
     fn settles(&self, _restart: usize) -> usize {

@@ -14,8 +14,8 @@
 //!   `m_kj ∝ b_kj exp(-(‖μ_kj‖² - 2 μ_kj·(x - Σ_{l≠k} Σ_i m_li μ_li))/2σ²)`;
 //! - *Gibbs*: parts are drawn in turn from the same formula with the other parts' states in place of
 //!   their means, and responsibilities are the shares of sweeps that showed a state;
-//! - *local search*: the one code of least `‖x - Σ_k μ‖²` that changes of single parts, kicked out of
-//!   local minima, find: noise goes to nothing, m is 0 or 1, and the bound that learning reports takes
+//! - *local search*: the one code of least `‖x - Σ_k μ‖²` that changes of one part and of two at once,
+//!   kicked out of local minima, find: noise goes to nothing, m is 0 or 1, and the bound that learning reports takes
 //!   all states as equally likely.
 //!
 //! The M-step is least squares. Part vectors add up to `E‖x - Σ_kj s_kj μ_kj‖²` with

@@ -13,8 +13,13 @@ const SETTLED: f64 = 1e-4;
 /// Sweeps of Gibbs sampling that count, after some that do not.
 const DRAWS: usize = 20;
 const BURNED: usize = 10;
-/// Kicks of the local search without improvement.
+/// Kicks of the local search without improvement, for each part, and the most parts that one moves.
 const KICKS: usize = 4;
+const MOST_KICKED: usize = 4;
+/// A change that is nothing but rounding could go round in circles.
+const ROUNDING: f64 = 1e-12;
+/// The most states of which pairs are tried: they are the square of it.
+const MOST_PAIRED: usize = 32;
 
 /// A sum of vectors, ready to explain rows.
 #[derive(Debug, Clone)]
@@ -32,8 +37,12 @@ pub(super) struct Sums {
 pub(super) struct Explainer {
     /// Responsibilities, `[K J]`.
     pub(super) code: Vec<f64>,
-    /// The state of each part, where a row has one code.
-    states: Vec<usize>,
+    /// The vector of each part, where a row has one code, and that of the best code so far.
+    chosen: Vec<usize>,
+    kept: Vec<usize>,
+    /// What each vector costs by itself, and its products with those chosen.
+    alone: Vec<f64>,
+    beside: Vec<f64>,
     counts: Vec<f64>,
     logs: Vec<f64>,
 }
@@ -123,69 +132,149 @@ impl Sums {
         }
     }
 
-    /// The code that changes of single parts lead to, then kicks.
+    /// The code that changes of one part and of two lead to, then kicks.
+    ///
+    /// With `a_k` the vector that part k shows, `c_a = μ_a·μ_a - 2 μ_a·x` and `q_a = Σ_l μ_a·μ_{a_l}`, a
+    /// code costs `Σ_k (c_{a_k} + q_{a_k} - μ_{a_k}·μ_{a_k})`, and part k showing b in place of a adds
+    /// `c_b + 2 (q_b - μ_a·μ_b)` less the same at a.
     fn search(&self, seen: Seen<'_>, explainer: &mut Explainer) {
-        let Explainer { code, states, logs, .. } = explainer;
-        let set = |code: &mut [f64], states: &[usize]| {
-            code.fill(0.0);
-            for (k, &j) in states.iter().enumerate() {
-                code[k * self.states + j] = 1.0;
-            }
-        };
+        let n = self.vectors();
+        explainer.alone.clear();
+        let alone = (0..n).map(|a| seen.products[a * n + a] - 2.0 * seen.reach[a]);
+        explainer.alone.extend(alone);
+        explainer.beside.clear();
+        explainer.beside.resize(n, 0.0);
         // Part after part takes what is best beside those before it.
-        code.fill(0.0);
-        states.clear();
-        for k in 0..self.parts {
-            self.costs(seen, k, code, logs);
-            let j = first_smallest(logs);
-            states.push(j);
-            code[k * self.states + j] = 1.0;
+        explainer.chosen.clear();
+        for own in (0..self.parts).map(|k| k * self.states..(k + 1) * self.states) {
+            let cost = |a: usize| explainer.alone[a] + 2.0 * explainer.beside[a];
+            let best = own.clone().fold(own.start, |a, b| if cost(b) < cost(a) { b } else { a });
+            explainer.chosen.push(best);
+            let row = &seen.products[best * n..(best + 1) * n];
+            explainer.beside.iter_mut().zip(row).for_each(|(q, p)| *q += p);
         }
-        self.descend(seen, code, states, logs);
-        if self.parts == 1 || self.states == 1 {
-            return;
-        }
-        let mut random = Context::new(0).random("cvq search", [0, 0]);
-        let mut best = self.expected_square(seen, code);
-        let mut left = KICKS * self.parts;
-        let mut kept = states.clone();
-        while left > 0 {
-            left -= 1;
-            for _ in 0..2 {
-                let k = random.random_range(0..self.parts);
-                states[k] = random.random_range(0..self.states);
+        let paired = self.states <= MOST_PAIRED;
+        self.descend(seen, paired, explainer);
+        // Of two parts, pairs are all there is.
+        if self.states > 1 && self.parts > if paired { 2 } else { 1 } {
+            let mut random = Context::new(0).random("cvq search", [0, 0]);
+            let mut best = self.cost_of_chosen(seen, explainer);
+            let mut left = KICKS * self.parts;
+            explainer.kept.clone_from(&explainer.chosen);
+            while left > 0 {
+                left -= 1;
+                for _ in 0..(self.parts / 2 + 1).min(MOST_KICKED) {
+                    let k = random.random_range(0..self.parts);
+                    let b = k * self.states + random.random_range(0..self.states);
+                    self.show(seen, k, b, explainer);
+                }
+                self.descend(seen, paired, explainer);
+                let found = self.cost_of_chosen(seen, explainer);
+                if found < best - ROUNDING * best.abs() {
+                    (best, left) = (found, KICKS * self.parts);
+                    explainer.kept.clone_from(&explainer.chosen);
+                } else {
+                    for k in 0..self.parts {
+                        self.show(seen, k, explainer.kept[k], explainer);
+                    }
+                }
             }
-            set(code, states);
-            self.descend(seen, code, states, logs);
-            let found = self.expected_square(seen, code);
-            if found < best - 1e-12 * best.abs() {
-                (best, left) = (found, KICKS * self.parts);
-                kept.copy_from_slice(states);
-            } else {
-                states.copy_from_slice(&kept);
-            }
         }
-        states.copy_from_slice(&kept);
-        set(code, states);
+        explainer.code.fill(0.0);
+        explainer.chosen.iter().for_each(|&a| explainer.code[a] = 1.0);
     }
 
-    fn descend(&self, seen: Seen<'_>, code: &mut [f64], states: &mut [usize], costs: &mut [f64]) {
+    fn cost_of_chosen(&self, seen: Seen<'_>, explainer: &Explainer) -> f64 {
+        let n = self.vectors();
+        let cost = |&a: &usize| explainer.alone[a] + explainer.beside[a] - seen.products[a * n + a];
+        explainer.chosen.iter().map(cost).sum()
+    }
+
+    /// Lets a part show another vector.
+    fn show(&self, seen: Seen<'_>, part: usize, b: usize, explainer: &mut Explainer) {
+        let n = self.vectors();
+        let a = std::mem::replace(&mut explainer.chosen[part], b);
+        if a == b {
+            return;
+        }
+        let (old, new) = (&seen.products[a * n..(a + 1) * n], &seen.products[b * n..(b + 1) * n]);
+        for ((q, old), new) in explainer.beside.iter_mut().zip(old).zip(new) {
+            *q += new - old;
+        }
+    }
+
+    fn descend(&self, seen: Seen<'_>, paired: bool, explainer: &mut Explainer) {
         for _ in 0..SWEEPS {
             let mut moved = false;
             for k in 0..self.parts {
-                self.costs(seen, k, code, costs);
-                let (best, old) = (first_smallest(costs), states[k]);
-                if costs[best] < costs[old] {
-                    code[k * self.states + old] = 0.0;
-                    code[k * self.states + best] = 1.0;
-                    states[k] = best;
+                let a = explainer.chosen[k];
+                self.costs_beside(seen, k, None, explainer);
+                let costs = &explainer.logs;
+                let (best, now) = (first_smallest(costs), costs[a - k * self.states]);
+                if costs[best] < now - ROUNDING * now.abs() {
+                    self.show(seen, k, k * self.states + best, explainer);
                     moved = true;
                 }
+            }
+            // Pairs only where single changes end: they are many more.
+            if !moved && paired {
+                moved =
+                    (1..self.parts).any(|k| (0..k).any(|l| self.change_two(seen, k, l, explainer)));
             }
             if !moved {
                 break;
             }
         }
+    }
+
+    /// What each state of a part would cost beside those chosen, one part left out if so wished.
+    fn costs_beside(
+        &self,
+        seen: Seen<'_>,
+        part: usize,
+        without: Option<usize>,
+        explainer: &mut Explainer,
+    ) {
+        let n = self.vectors();
+        let own = part * self.states..(part + 1) * self.states;
+        let row = |part: usize| {
+            let a = explainer.chosen[part];
+            &seen.products[a * n..(a + 1) * n][own.clone()]
+        };
+        let (alone, beside) = (&explainer.alone[own.clone()], &explainer.beside[own.clone()]);
+        let pairs = alone.iter().zip(beside).zip(row(part));
+        let costs = pairs.map(|((c, q), p)| c + 2.0 * (q - p));
+        explainer.logs.iter_mut().zip(costs).for_each(|(out, cost)| *out = cost);
+        if let Some(without) = without {
+            explainer.logs.iter_mut().zip(row(without)).for_each(|(out, p)| *out -= 2.0 * p);
+        }
+    }
+
+    /// Gives two parts the best that they can show together. False if they show it.
+    fn change_two(&self, seen: Seen<'_>, k: usize, l: usize, explainer: &mut Explainer) -> bool {
+        let (n, states) = (self.vectors(), self.states);
+        self.costs_beside(seen, k, Some(l), explainer);
+        explainer.counts.clone_from(&explainer.logs);
+        self.costs_beside(seen, l, Some(k), explainer);
+        let (a, b) = (explainer.chosen[k], explainer.chosen[l]);
+        let cost = |i: usize, j: usize| {
+            let together = seen.products[(k * states + i) * n + l * states + j];
+            explainer.counts[i] + explainer.logs[j] + 2.0 * together
+        };
+        let now = cost(a - k * states, b - l * states);
+        let (mut best, mut least) = (None, now - ROUNDING * now.abs());
+        for i in 0..states {
+            for j in 0..states {
+                let cost = cost(i, j);
+                if cost < least {
+                    (best, least) = (Some((i, j)), cost);
+                }
+            }
+        }
+        let Some((i, j)) = best else { return false };
+        self.show(seen, k, k * states + i, explainer);
+        self.show(seen, l, l * states + j, explainer);
+        true
     }
 
     fn mean_field(&self, seen: Seen<'_>, explainer: &mut Explainer) {
@@ -211,7 +300,7 @@ impl Sums {
     }
 
     fn gibbs(&self, seen: Seen<'_>, explainer: &mut Explainer) {
-        let Explainer { code, states, logs, counts } = explainer;
+        let Explainer { code, chosen, logs, counts, .. } = explainer;
         let mut random: Random = Context::new(0).random("cvq gibbs", [0, 0]);
         counts.clear();
         counts.resize(code.len(), 0.0);
@@ -223,10 +312,11 @@ impl Sums {
                     *log = b - 0.5 * *log / self.variance;
                 }
                 softmax(logs);
-                let j = draw(logs, &mut random).unwrap_or(states[k]);
-                code[k * self.states + states[k]] = 0.0;
-                code[k * self.states + j] = 1.0;
-                states[k] = j;
+                let now = chosen[k] - k * self.states;
+                let j = draw(logs, &mut random).unwrap_or(now);
+                code[chosen[k]] = 0.0;
+                chosen[k] = k * self.states + j;
+                code[chosen[k]] = 1.0;
             }
             if sweep >= BURNED {
                 counts.iter_mut().zip(&*code).for_each(|(c, m)| *c += m / DRAWS as f64);

@@ -92,6 +92,40 @@ fn responsibilities_and_bounds_agree_with_enumeration() {
 }
 
 #[test]
+fn the_search_finds_the_best_of_all_codes() {
+    let mut random = Context::new(5).random("search", [0, 0]);
+    let (parts, states, d) = (4usize, 3usize, 3usize);
+    let mut found_best = 0;
+    for _ in 0..200 {
+        let mean: Vec<f64> = (0..parts * states * d).map(|_| normal(&mut random)).collect();
+        let x: Vec<f64> = (0..d).map(|_| 2.0 * normal(&mut random)).collect();
+        let mut all = Vec::new();
+        products(&mean, d, None, &mut all);
+        let reach: Vec<f64> =
+            mean.chunks(d).map(|m| m.iter().zip(&x).map(|(a, b)| a * b).sum()).collect();
+        let own: f64 = x.iter().map(|x| x * x).sum();
+        let mut best = f64::INFINITY;
+        for code in 0..states.pow(parts as u32) {
+            let mut left = x.clone();
+            for k in 0..parts {
+                let a = k * states + code / states.pow(k as u32) % states;
+                left.iter_mut().zip(&mean[a * d..]).for_each(|(l, m)| *l -= m);
+            }
+            best = best.min(left.iter().map(|l| l * l).sum());
+        }
+        let log_prior = vec![-(3f64.ln()); parts * states];
+        let inference = Inference::Local;
+        let sums = Sums { parts, states, inference, variance: 1.0, log_prior };
+        let mut explainer = Explainer::default();
+        let (found, _) = sums.explain(Seen { reach: &reach, products: &all }, None, &mut explainer);
+        assert!(own + found >= best - 1e-9);
+        assert_eq!(explainer.code.iter().filter(|m| **m == 1.0).count(), parts);
+        found_best += usize::from(own + found <= best + 1e-9);
+    }
+    assert!(found_best >= 190, "{found_best}");
+}
+
+#[test]
 fn strange_tables_are_learned() {
     let odd = |i: usize| ((i * 7) % 5) as f64;
     let tables = [

@@ -11,12 +11,16 @@
 //!   tell. With `a = (1, s)` and θ = (ô, f̂), for one set,
 //!   `∂E/∂θ_jd = Σ_k a_kj 2 N_kd (c_kd - x̄_kd) β c_kd (1 - c_kd) σ(θ_jd)(1 - σ(θ_jd))`,
 //!   and L-BFGS follows it downhill from where θ is, never up.
+//!
+//! The short runs that a start is the best of hold every row to the set that k-means seeded it in, so that
+//! each set learns the variations of its own rows before sets compete for them.
 
 use mereo_core::math::{Matrix, minimise, product_nt, product_tn};
 use mereo_core::{Batch, Context, Learner, Pass, Real, Result, Source, Start, Statistics};
 use serde::{Deserialize, Serialize};
 
 use super::GvqParams;
+use super::starts::SetOf;
 
 /// Steps of L-BFGS in each pass, and the gain that is too small for another.
 const STEPS: usize = 25;
@@ -96,6 +100,8 @@ impl Error<'_> {
 pub(super) struct State {
     /// `[M, 1 + n, D]`, the origin first.
     pub(super) theta: Vec<f64>,
+    /// What says which set a row started in.
+    seeds: SetOf,
 }
 
 impl State {
@@ -110,7 +116,7 @@ pub(super) struct BinaryLearner<'a> {
     pub(super) params: &'a GvqParams,
     pub(super) beta: f64,
     pub(super) columns: usize,
-    /// Starts are random states rather than the best of many such.
+    /// Starts are random states rather than the best of many such, and rows keep to their sets.
     pub(super) scouting: bool,
 }
 
@@ -155,6 +161,7 @@ pub(super) struct Prepared<T> {
     /// Their squares, cell by cell and in all.
     squares: Vec<T>,
     square: Vec<f64>,
+    held: Option<SetOf>,
 }
 
 /// Memory for one batch.
@@ -227,7 +234,7 @@ impl BinaryLearner<'_> {
         context: &Context,
     ) -> Result<Start<State>> {
         let (sets, n, d) = (self.params.sets, self.params.features, self.columns);
-        let set_of = super::starts::SetOf::new(sample, sets, restart, context)?;
+        let seeds = SetOf::new(sample, sets, restart, context)?;
         let mut random = context.random("gvq states", [restart as u64, 1]);
         let mut statistics = self.statistics();
         let mut work = Work::default();
@@ -236,7 +243,7 @@ impl BinaryLearner<'_> {
             self.fill(&batch, &mut work);
             for row in 0..batch.rows {
                 let state = super::starts::any_state(n, &mut random) as usize;
-                let code = (set_of.row(&batch, row) << n) + state;
+                let code = (seeds.row(&batch, row) << n) + state;
                 work.chosen[row * self.codes() + code] = T::of(batch.weight(row));
             }
             self.add(&work, batch.rows, &mut statistics);
@@ -259,7 +266,7 @@ impl BinaryLearner<'_> {
             theta.extend(std::iter::repeat_n(-2.0, n * d));
         }
         self.descend(&mut theta, &statistics.count, &statistics.sum);
-        Ok(Start { state: State { theta }, how: "random states".into() })
+        Ok(Start { state: State { theta, seeds }, how: "random states".into() })
     }
 }
 
@@ -299,6 +306,7 @@ impl<T: Real> Learner<T> for BinaryLearner<'_> {
                 .map(|code| code.iter().map(|c| c * c).sum())
                 .collect(),
             codes: codes.into_iter().map(T::of).collect(),
+            held: self.scouting.then(|| state.seeds.clone()),
         }
     }
 
@@ -344,10 +352,13 @@ impl<T: Real> Learner<T> for BinaryLearner<'_> {
         for row in 0..rows {
             let weight = batch.weight(row);
             let (mut best, mut least) = (0, f64::INFINITY);
-            for code in 0..codes {
+            let n = self.params.features;
+            let held = prepared.held.as_ref().map(|seeds| seeds.row(batch, row));
+            let tried = held.map_or(0..codes, |set| set << n..(set + 1) << n);
+            for code in tried {
                 let at = row * codes + code;
                 let square = if holes { work.squares[at].wide() } else { prepared.square[code] };
-                let on = (code & ((1 << self.params.features) - 1)).count_ones();
+                let on = (code & ((1 << n) - 1)).count_ones();
                 let energy =
                     square - 2.0 * work.products[at].wide() + self.params.penalty * f64::from(on);
                 if energy < least {

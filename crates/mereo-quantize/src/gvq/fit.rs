@@ -41,6 +41,7 @@ fn fit_as<T: Real>(
     params.check()?;
     let columns = source.columns();
     params.check_columns(columns)?;
+    params.association.check_rows(source.rows(), params.sets * params.features, columns)?;
     let ground = Ground::survey(source, context)?;
     let (sets, n) = (params.sets, params.features);
     let (mut feature, mut origin) = (Vec::new(), Vec::new());

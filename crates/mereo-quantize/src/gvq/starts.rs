@@ -9,6 +9,7 @@ use mereo_core::{
     Batch, Context, Learner, Plan, Random, Real, Result, Silent, Source, Start, learn, sample_rows,
 };
 use rand::RngExt;
+use serde::{Deserialize, Serialize};
 
 use super::GvqParams;
 use super::learner::{GvqLearner, State, solve};
@@ -94,6 +95,7 @@ pub(super) fn random_states<T: Real>(
 }
 
 /// Which set a row starts in: that of the nearest of M means.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct SetOf(Vec<f64>);
 
 impl SetOf {

@@ -76,6 +76,14 @@ fn wrong_sizes_are_named() {
 }
 
 #[test]
+fn rows_that_dbp_would_take_minutes_for_are_refused() {
+    let params = GvqParams { association: Association::Dbp, ..GvqParams::new(8) };
+    let rows = table(3000, 100, |r, c| (r * c % 7) as f64);
+    let said = learned(&params, &rows, 0).unwrap_err().to_string();
+    assert!(said.contains("`association`") && said.contains("3000 rows"), "{said}");
+}
+
+#[test]
 fn data_that_is_not_binary_is_named() {
     let rows = table(4, 2, |r, c| if (r, c) == (2, 1) { 3.0 } else { 1.0 });
     let params = GvqParams { beta: Some(4.5), ..GvqParams::new(2) };
