@@ -1,7 +1,7 @@
 //! One cell in ten is hidden; every model that can fill is asked for it.
 //!
-//! `cargo xtask experiments fill`, or with words of the names of data sets; `benches/fill_peers.py`
-//! does the same with scikit-learn and Lace.
+//! `cargo xtask experiments fill`; words that follow choose data and models by their names.
+//! `benches/fill_peers.py` does the same with scikit-learn and Lace.
 //! Errors are root mean squares over the hidden cells, columns of body fat in units of their deviation.
 //! Sizes are chosen by a further tenth of the cells, hidden in turn.
 
@@ -220,10 +220,6 @@ fn standardised(table: &Table<f64>, context: &Context) -> Result<Table<f64>> {
 }
 
 fn all(name: &str, whole: &Table<f64>, context: &Context) -> Result<()> {
-    let mut words = std::env::args().skip(1).peekable();
-    if words.peek().is_some() && !words.any(|word| name.contains(&word)) {
-        return Ok(());
-    }
     let hidden = masked(whole, 1)?;
     // What is hidden twice chooses sizes.
     let twice = masked(&hidden, 2)?;
@@ -232,7 +228,10 @@ fn all(name: &str, whole: &Table<f64>, context: &Context) -> Result<()> {
         20..100 => 1,
         _ => 2,
     };
-    for (model, fill, sizes) in MODELS {
+    let asked = |model: &str| {
+        std::env::args().skip(1).all(|word| name.contains(&word) || model.contains(&word))
+    };
+    for (model, fill, sizes) in MODELS.into_iter().filter(|(model, ..)| asked(model)) {
         let began = Instant::now();
         let mut best = (f64::INFINITY, sizes[kind][0]);
         for &size in sizes[kind] {

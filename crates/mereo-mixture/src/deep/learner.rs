@@ -378,8 +378,11 @@ impl<T: Real> Learner<T> for DeepLearner<'_, T> {
     ) -> Vec<String> {
         let part = schedule(pass.pass, self.params.sweeps);
         let rate = part.map(|(rate, _)| rate);
-        if !(statistics.rows > 0.0) {
-            return Vec::new(); // A small table has no rows for some parts.
+        if let Some((_, part)) = part
+            && !(statistics.rows > 0.0)
+        {
+            // A small table has fewer rows than parts.
+            return vec![format!("no rows for a step of part {} of {PARTS}", part + 1)];
         }
         let moments = self.path_moments(&state.layers, &statistics.paths.moments);
         for layer in 0..state.layers.layers.len() {
