@@ -14,7 +14,7 @@ use mereo_core::{
 use mereo_data::{ReadOptions, read};
 use mereo_experiments::{cells, halved, parts_plan, shared, wide};
 use mereo_linear::{FaParams, NmfParams, PpcaParams, factor, nmf};
-use mereo_mixture::{Covariance, GmmParams, gaussian};
+use mereo_mixture::{Covariance, GmmParams, StudentParams, gaussian, student};
 use mereo_parts::{McfaParams, McvqParams, mcfa, mcvq};
 use mereo_quantize::{GvqParams, VqParams, gvq, vq};
 
@@ -94,6 +94,18 @@ fn by_full(table: &Table<f64>, [n, thousandths]: Size, context: &Context) -> Res
     by_mixture(&params, table, context)
 }
 
+fn by_tied(table: &Table<f64>, [n, _]: Size, context: &Context) -> Result<Vec<f64>> {
+    by_mixture(&GmmParams::with(n, Covariance::Tied), table, context)
+}
+
+fn by_student(table: &Table<f64>, [n, thousandths]: Size, context: &Context) -> Result<Vec<f64>> {
+    let variance_floor = 1e-3 * thousandths as f64;
+    let params = StudentParams { variance_floor, ..StudentParams::new(n) };
+    let plan = Plan { passes: 60, tolerance: 1e-2, ..Plan::default() };
+    let (model, _) = student::fit(&params, table, &plan, context, &mut Silent)?;
+    filled(&model, table, context)
+}
+
 fn by_low_rank(table: &Table<f64>, [n, factors]: Size, context: &Context) -> Result<Vec<f64>> {
     let params = GmmParams { factors, ..GmmParams::with(n, Covariance::LowRank) };
     by_mixture(&params, table, context)
@@ -126,7 +138,7 @@ fn filled(model: &dyn Reconstruct<f64>, table: &Table<f64>, context: &Context) -
 }
 
 /// A model, how it fills, and its sizes: for few columns, for tens of them, for hundreds.
-const MODELS: [(&str, Fill, [&[Size]; 3]); 10] = [
+const MODELS: [(&str, Fill, [&[Size]; 3]); 12] = [
     (
         "factor analysis",
         by_fa,
@@ -163,6 +175,20 @@ const MODELS: [(&str, Fill, [&[Size]; 3]); 10] = [
         "full mixture",
         by_full,
         [&[[1, 1], [2, 1], [3, 5]], &[[1, 1], [2, 10], [4, 30]], &[[1, 1], [4, 10], [10, 20]]],
+    ),
+    (
+        "tied mixture",
+        by_tied,
+        [
+            &[[1, 0], [2, 0], [4, 0]],
+            &[[1, 0], [4, 0], [10, 0], [20, 0]],
+            &[[5, 0], [10, 0], [20, 0], [40, 0]],
+        ],
+    ),
+    (
+        "Student mixture",
+        by_student,
+        [&[[1, 1], [2, 1], [3, 5]], &[[1, 1], [2, 10], [4, 30]], &[[1, 1], [2, 10]]],
     ),
     (
         "factor analysers",
