@@ -32,8 +32,16 @@ pub enum Lent<'a> {
 /// ) -> Result<(Columns, Training)> {
 ///     # use mereo_core::Status::Converged;
 ///     // What `learn` would tell.
-///     # let (seed, bound, passes, status, best, restarts) = (0, 0.0, 0, Converged, 0, Vec::new());
-///     let training = Training { rows: source.rows(), seed, bound, passes, status, best, restarts };
+///     # let training = Training {
+///     #     rows: source.rows(),
+///     #     seed: 0,
+///     #     bound: 0.0,
+///     #     log_likelihood: None,
+///     #     passes: 0,
+///     #     status: Converged,
+///     #     best: 0,
+///     #     restarts: Vec::new(),
+///     # };
 ///     Ok((Columns(source.columns()), training))
 /// }
 /// # let table = mereo_core::Table::from(mereo_core::Dense::new(1, 2, vec![0.0, 1.0])?);
