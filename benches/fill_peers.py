@@ -1,6 +1,7 @@
 """Peers of `cargo xtask experiments fill`: the same cells hidden, filled by scikit-learn and Lace.
 
-Run with scikit-learn, pandas and pylace: `python fill_peers.py FOLDER`, with the folder of real data sets.
+Run with scikit-learn, pandas and pylace: `python fill_peers.py FOLDER`, with the folder of real data sets;
+words that follow choose among the peers by name.
 Errors are root mean squares over the hidden cells, columns of body fat in units of their deviation.
 """
 

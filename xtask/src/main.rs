@@ -54,11 +54,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Every check, the quick ones first.
 /// Programs without tests: that they are sound Rust the lints have seen, and optimising each of
 /// them would take longer than all tests.
 const UNTESTED: [&str; 4] = ["--exclude", "mereo-experiments", "--exclude", "mereo-benches"];
 
+/// Every check, the quick ones first.
 fn test() -> Outcome {
     cargo("fmt --all --check").run()?;
     cargo("clippy --workspace --all-targets -- --deny warnings").run()?;

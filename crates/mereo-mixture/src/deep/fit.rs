@@ -44,12 +44,11 @@ fn fit_as<T: Real>(
     let scales = ground.moments.weight.iter().enumerate().map(|(d, n)| n * frame.scale(d).ln());
     let log_scale = scales.sum();
     let learner = DeepLearner { params, ground: &ground, frame, log_scale, context };
-    let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
+    let Learned { state, mut training } = learn(&learner, source, plan, context, observer)?;
     let mut layers = state.layers;
     in_data_units(&mut layers, &learner.frame, scaled_layer(&params.kinds));
     let model = DeepGmm::new(layers);
-    let mut training = training;
-    // Where rows were too many or paths too many to try all of them, so they are for this.
+    // Coordinate search is for more paths than can all be tried; then they cannot be summed either.
     if params.search == Search::Full && !context.stop().asked() {
         let scores = score(&model, source, context)?;
         training.log_likelihood = Some(scores.mean * ground.moments.rows);
