@@ -7,12 +7,24 @@
 //!   C's own directions the variances stand alone and the expectation rises towards each free one;
 //! - for `Σ = ΛΛᵀ + Ψ`, Ψ diagonal: where factor analysis of C is. With `β = Λᵀ Σ⁻¹`, a step of its EM is
 //!   `Λ = Cβᵀ (I - βΛ + βCβᵀ)⁻¹`, `Ψ = diag(C - ΛβC)` or the floor; each raises the expectation,
-//!   and a few of them a pass are enough for the bound to rise.
+//!   and a few of them a pass are enough for the bound to rise;
+//! - for components that are drawn towards one another: see below.
+//!
+//! Components of few rows fit these too closely. *Shrinkage* by ν rows takes `ν Σ_j KL(N(0, C₀) ‖ N(0, Σ_j))`
+//! off the log likelihood, as if each component had also been told of ν rows of a covariance `C₀`
+//! that all have in common, and `C₀` is learned with the rest: what the divergences add is
+//! `-½ ν Σ_j (log |Σ_j| + tr Σ_j⁻¹C₀ - log |C₀| - D)`, so that, one at a time,
+//!
+//! - given `C₀`, the best Σ_j is `(n_j C_j + ν C₀) / (n_j + ν)`, with its eigenvalues raised to the floor;
+//! - given all Σ_j, the best `C₀` has the mean of their inverses as its inverse.
 
+use mereo_core::in_parallel;
 use mereo_core::math::{
     Matrix, cholesky, cholesky_solve, eigen, packed, product, product_nt, product_tn, whitening,
 };
 
+/// How often covariances and what they have in common are found from one another in a pass.
+const ROUNDS: usize = 3;
 /// Steps of factor analysis in a pass.
 const STEPS: usize = 10;
 /// The least share of a column's variance that is noise at the start of factor analysis.
@@ -55,6 +67,55 @@ pub(crate) fn pooled(covariance: &[f64], weight: &[f64], size: usize) -> Vec<f64
         out.iter_mut().zip(own).for_each(|(o, c)| *o += w / total * c);
     }
     out
+}
+
+/// Draws free covariances `[N, D, D]` of so many rows each (their lower triangles) towards what they
+/// have in common, as by so many more rows of it.
+pub(crate) fn shrink(
+    covariance: &mut [f64],
+    rows: &[f64],
+    common: &mut Vec<f64>,
+    d: usize,
+    shrinkage: f64,
+    floor: f64,
+) {
+    let free = covariance.to_vec();
+    for _ in 0..ROUNDS {
+        let pieces = covariance.chunks_mut(d * d).zip(free.chunks(d * d)).zip(rows);
+        in_parallel(pieces, |((own, free), n)| {
+            let share = n / (n + shrinkage);
+            for ((own, free), common) in own.iter_mut().zip(free).zip(&*common) {
+                *own = share * free + (1.0 - share) * common;
+            }
+            clip(own, d, floor);
+        });
+        if let Some(mean) = in_common(covariance, d) {
+            *common = mean;
+        }
+    }
+}
+
+/// The matrix whose inverse is the mean of the inverses of covariances `[N, D, D]`; nothing if there is
+/// none in this precision.
+pub(crate) fn in_common(covariance: &[f64], d: usize) -> Option<Vec<f64>> {
+    let share = ((d * d) as f64 / covariance.len() as f64).sqrt();
+    let mut inverse = vec![0.0; d * d];
+    for own in covariance.chunks_exact(d * d) {
+        let mut white = whitening(own, d)?.matrix;
+        white.iter_mut().for_each(|w| *w *= share);
+        let white = Matrix::new(&white, d, d);
+        product_tn(&mut inverse, white, white, true);
+    }
+    let white = whitening(&inverse, d)?;
+    let white = Matrix::new(&white.matrix, d, d);
+    product_tn(&mut inverse, white, white, false);
+    Some(inverse)
+}
+
+/// `Σ_j KL(N(0, C₀) ‖ N(0, Σ_j))`.
+pub(crate) fn divergence(common: &[f64], covariance: &[f64], d: usize) -> f64 {
+    let least = misfit(common, common, d);
+    covariance.chunks_exact(d * d).map(|own| 0.5 * (misfit(own, common, d) - least)).sum()
 }
 
 /// The loadings `[D, K]` and noise `[D]` of a covariance of low rank.
@@ -109,9 +170,14 @@ pub(crate) fn rebuilt(loading: &[f64], noise: &[f64], d: usize, k: usize) -> Vec
     out
 }
 
-/// `log |Σ| + tr Σ⁻¹C`.
+/// `log |Σ| + tr Σ⁻¹C` for the Σ of low rank.
 fn cost(covariance: &[f64], loading: &[f64], noise: &[f64], d: usize, k: usize) -> f64 {
-    let Some(white) = whitening(&rebuilt(loading, noise, d, k), d) else { return f64::INFINITY };
+    misfit(&rebuilt(loading, noise, d, k), covariance, d)
+}
+
+/// `log |Σ| + tr Σ⁻¹C`.
+fn misfit(own: &[f64], covariance: &[f64], d: usize) -> f64 {
+    let Some(white) = whitening(own, d) else { return f64::INFINITY };
     let mut half = vec![0.0; d * d];
     let whitener = Matrix::new(&white.matrix, d, d);
     product(&mut half, whitener, Matrix::new(covariance, d, d), false);
@@ -203,6 +269,30 @@ mod tests {
         let mut fine = [1.0, 0.0, 0.2, 1.0];
         assert!(!clip(&mut fine, 2, 0.5));
         assert_eq!(fine, [1.0, 0.0, 0.2, 1.0]);
+    }
+
+    #[test]
+    fn what_covariances_have_in_common_is_as_near_to_all_as_can_be() {
+        let covariance = [2.0, 0.5, 0.5, 1.0, 0.3, -0.1, -0.1, 4.0];
+        let common = in_common(&covariance, 2).unwrap();
+        let best = divergence(&common, &covariance, 2);
+        for (i, j) in [(0, 0), (1, 0), (1, 1)] {
+            for step in [1e-3, -1e-3] {
+                let mut other = common.clone();
+                other[i * 2 + j] += step;
+                other[j * 2 + i] = other[i * 2 + j];
+                assert!(divergence(&other, &covariance, 2) > best);
+            }
+        }
+        assert_eq!(divergence(&covariance[..4], &covariance[..4], 2), 0.0);
+        // Half of the rows are those in common: the covariance lies half way.
+        let mut own = covariance[..4].to_vec();
+        let mut shared = vec![1.0, 0.0, 0.0, 1.0];
+        shrink(&mut own, &[10.0], &mut shared, 2, 0.0, 1e-6);
+        assert_eq!(own, &covariance[..4]);
+        let mut both = covariance.to_vec();
+        shrink(&mut both, &[10.0, 10.0], &mut shared, 2, 1e9, 1e-6);
+        assert!(divergence(&shared, &both, 2) < 1e-12);
     }
 
     #[test]

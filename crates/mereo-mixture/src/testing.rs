@@ -14,6 +14,8 @@ use crate::student::{self, Student, StudentParams};
 #[derive(Debug, Clone)]
 pub(crate) enum Wanted {
     Gmm(Covariance, bool),
+    /// With full covariances that are drawn towards one in common.
+    Shrunk,
     Student,
     Deep(Vec<LayerKind>, Em, Search),
     /// With mini-batches first.
@@ -27,7 +29,7 @@ pub(crate) fn all_kinds() -> Vec<Wanted> {
     let mut kinds: Vec<Wanted> =
         [Spherical, Diagonal, Tied, Full, LowRank].map(|c| Wanted::Gmm(c, false)).into();
     kinds.extend([Spherical, Diagonal, Full].map(|c| Wanted::Gmm(c, true)));
-    kinds.push(Wanted::Student);
+    kinds.extend([Wanted::Shrunk, Wanted::Student]);
     kinds.push(Wanted::Deep(vec![K::Full, K::Full], Em::Soft, Search::Full));
     kinds.push(Wanted::Deep(vec![K::Full, K::Full, K::Full], Em::Hard, Search::Full));
     kinds.push(Wanted::Deep(vec![K::Full, K::Scale], Em::Soft, Search::Full));
@@ -38,8 +40,9 @@ pub(crate) fn all_kinds() -> Vec<Wanted> {
 }
 
 impl Wanted {
-    pub(crate) fn is_hard(&self) -> bool {
-        matches!(self, Self::Gmm(_, true) | Self::Deep(_, Em::Hard, _))
+    /// Whether the bound that learning reports is the log likelihood.
+    pub(crate) fn is_exact(&self) -> bool {
+        matches!(self, Self::Gmm(_, false) | Self::Student)
     }
 
     pub(crate) fn learn<T: Real>(
@@ -57,6 +60,12 @@ impl Wanted {
                     factors: 1,
                     ..GmmParams::with(components, *covariance)
                 };
+                let (model, training) = gaussian::fit(&params, table, plan, context, observer)?;
+                (Learned::Gmm(model), training)
+            }
+            Self::Shrunk => {
+                let params =
+                    GmmParams { shrinkage: 7.0, ..GmmParams::with(components, Covariance::Full) };
                 let (model, training) = gaussian::fit(&params, table, plan, context, observer)?;
                 (Learned::Gmm(model), training)
             }

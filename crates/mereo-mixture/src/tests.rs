@@ -55,7 +55,10 @@ fn the_bound_never_falls_on(
     let likelihood: f64 = scores.iter().zip(weights).map(|(s, w)| s * w).sum();
     let slack = 1e-7 * (1.0 + likelihood.abs());
     assert!(training.bound <= likelihood + slack, "{wanted:?}: {} {likelihood}", training.bound);
-    if !wanted.is_hard() && !matches!(wanted, Wanted::Deep(..) | Wanted::Swept(_)) {
+    if let Some(told) = training.log_likelihood {
+        assert!((told - likelihood).abs() <= slack, "{wanted:?}: {told} {likelihood}");
+    }
+    if wanted.is_exact() {
         assert!(
             training.bound >= likelihood - slack,
             "{wanted:?}: {} {likelihood}",

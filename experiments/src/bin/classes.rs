@@ -87,7 +87,7 @@ fn digits(seed: u64) -> Result<Option<Data>> {
         name: "digits",
         train: all.select_rows(&(0..train).collect::<Vec<_>>()),
         test: all.select_rows(&(train..train + test).collect::<Vec<_>>()),
-        sizes: &[[10, 12], [16, 16], [24, 16]],
+        sizes: &[[10, 12], [24, 16], [48, 12], [64, 16]],
         factors: McfaParams::new(6, 6),
     }))
 }

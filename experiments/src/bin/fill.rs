@@ -87,10 +87,13 @@ fn by_diagonal(table: &Table<f64>, [n, _]: Size, context: &Context) -> Result<Ve
     by_mixture(&GmmParams::new(n), table, context)
 }
 
-/// The floor keeps components of few rows from fitting them too closely.
-fn by_full(table: &Table<f64>, [n, thousandths]: Size, context: &Context) -> Result<Vec<f64>> {
-    let variance_floor = 1e-3 * thousandths as f64;
-    let params = GmmParams { variance_floor, ..GmmParams::with(n, Covariance::Full) };
+/// Shrinkage and the floor keep components of few rows from fitting them too closely.
+fn by_full(table: &Table<f64>, [n, shrinkage]: Size, context: &Context) -> Result<Vec<f64>> {
+    let params = GmmParams {
+        variance_floor: if n == 1 { 1e-3 } else { 5e-2 },
+        shrinkage: shrinkage as f64,
+        ..GmmParams::with(n, Covariance::Full)
+    };
     by_mixture(&params, table, context)
 }
 
@@ -174,7 +177,11 @@ const MODELS: [(&str, Fill, [&[Size]; 3]); 12] = [
     (
         "full mixture",
         by_full,
-        [&[[1, 1], [2, 1], [3, 5]], &[[1, 1], [2, 10], [4, 30]], &[[1, 1], [4, 10], [10, 20]]],
+        [
+            &[[1, 0], [2, 30], [3, 100], [5, 100]],
+            &[[1, 0], [2, 100], [4, 300], [8, 300]],
+            &[[1, 0], [4, 300], [10, 300], [20, 300], [40, 300]],
+        ],
     ),
     (
         "tied mixture",

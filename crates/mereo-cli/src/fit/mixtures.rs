@@ -47,6 +47,11 @@ pub(super) struct GmmArgs {
         GmmParams::new(1).variance_floor, GmmParams::with(1, Covariance::Full).variance_floor))]
     variance_floor: Option<f64>,
 
+    /// Draw full covariances towards one that they have in common, as by so many more rows of it:
+    /// some hundreds help where components have few rows [default: 0]
+    #[arg(long, value_name = "ROWS", allow_negative_numbers = true)]
+    shrinkage: Option<f64>,
+
     #[command(flatten)]
     pub(super) common: Common,
 }
@@ -58,6 +63,7 @@ impl GmmArgs {
         params.factors = self.factors.unwrap_or(params.factors);
         params.hard = self.hard;
         params.variance_floor = self.variance_floor.unwrap_or(params.variance_floor);
+        params.shrinkage = self.shrinkage.unwrap_or(params.shrinkage);
         Wanted::Gmm(params)
     }
 

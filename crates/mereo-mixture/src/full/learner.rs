@@ -8,7 +8,7 @@ use mereo_core::{
 use serde::{Deserialize, Serialize};
 
 use super::{Moments, Shapes, Whitened, Work, harden, take_rows};
-use crate::covariances::{LowRank, analyse, clip, pooled};
+use crate::covariances::{LowRank, analyse, clip, divergence, in_common, pooled, shrink};
 use crate::degrees::{FIRST_DEGREES, new_degrees};
 use crate::start::{EMPTY, MOST_RESEEDS, SEEDED_VARIANCE, clusters, normalise};
 
@@ -35,6 +35,8 @@ pub(crate) struct State {
     /// `[N, D, K]` and `[N, D]`, if of low rank.
     pub(crate) loading: Vec<f64>,
     pub(crate) noise: Vec<f64>,
+    /// `[D, D]`, what covariances are drawn towards, if they are.
+    pub(crate) common: Option<Vec<f64>>,
     /// `[N]`, of Student's t.
     pub(crate) degrees: Option<Vec<f64>>,
     /// How often empty components were seeded anew.
@@ -52,13 +54,15 @@ pub(crate) struct MixtureLearner<'a, T> {
     pub(crate) tails: bool,
     /// The least variance in any direction, in the frame's units.
     pub(crate) floor: f64,
+    /// By how many rows covariances are drawn towards what they have in common.
+    pub(crate) shrinkage: f64,
     pub(crate) ground: &'a Ground<T>,
 }
 
 /// What rows tell.
 pub(crate) struct MixtureStatistics<T> {
     pub(crate) moments: Moments<T>,
-    /// In the frame's units.
+    /// In the frame's units, less what shrinkage takes off.
     pub(crate) log_likelihood: f64,
     /// The rows that are explained worst, if there are empty components.
     pub(crate) worst: WorstRows,
@@ -90,6 +94,8 @@ impl<T: Real> Statistics for MixtureStatistics<T> {
 pub(crate) struct Prepared<T> {
     whitened: Whitened<T>,
     keep_worst: bool,
+    /// What shrinkage takes off the log likelihood, for a row of weight 1.
+    cost: f64,
 }
 
 /// Whether any row misses a cell.
@@ -257,10 +263,12 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
             noise.clear();
         }
         let mean = start.mean.iter().enumerate().map(|(i, &m)| frame.inward(i % d, m));
+        let common = (self.shrinkage > 0.0).then(|| in_common(&covariance, d)).flatten();
         let state = State {
             weight: start.weight,
             mean: mean.collect(),
             covariance,
+            common,
             loading: vec![0.0; self.components * d * factors],
             noise,
             degrees: self.tails.then(|| vec![FIRST_DEGREES; self.components]),
@@ -282,7 +290,11 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
             degrees: state.degrees.as_deref(),
             blur: 0.0,
         };
+        let cost = state.common.as_ref().map_or(0.0, |common| {
+            self.shrinkage * divergence(common, &state.covariance, self.columns())
+        });
         Prepared {
+            cost: cost / self.ground.moments.rows,
             whitened: Whitened::new(&shapes, self.columns(), has_holes(self.ground)),
             keep_worst: self.has_empty_component(state),
         }
@@ -307,7 +319,7 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
         work: &mut Work<T>,
         statistics: &mut MixtureStatistics<T>,
     ) {
-        let Prepared { whitened, keep_worst } = prepared;
+        let Prepared { whitened, keep_worst, cost } = prepared;
         let responsible = |work: &mut Work<T>, _, weights: Option<&[f64]>| {
             whitened.evidence(work);
             let rows = work.norms.len();
@@ -320,6 +332,8 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
         };
         let (frame, rows) = (&self.ground.frame, 0..batch.rows);
         look(whitened, frame, *keep_worst, batch, rows, work, statistics, responsible);
+        let weight = batch.weights.map_or(batch.rows as f64, |weights| weights.iter().sum());
+        statistics.log_likelihood -= cost * weight;
     }
 
     fn bound(&self, statistics: &MixtureStatistics<T>) -> f64 {
@@ -336,7 +350,9 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
         let size = d * d;
         let seeding = self.has_empty_component(state);
         self.relearn_moments(state, moments);
-        if let Shape::LowRank(k) = self.shape {
+        if let Some(common) = &mut state.common {
+            shrink(&mut state.covariance, &moments.total, common, d, self.shrinkage, self.floor);
+        } else if let Shape::LowRank(k) = self.shape {
             let pieces = state
                 .covariance
                 .chunks_mut(size)

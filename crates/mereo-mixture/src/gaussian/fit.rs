@@ -1,7 +1,9 @@
 //! Learning from a source: the start, and the loop.
 
 use mereo_core::slots::Ground;
-use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Start, Training, learn};
+use mereo_core::{
+    Context, Learned, Observer, Plan, Real, Result, Source, Start, Training, learn, score,
+};
 
 use super::learner::{GmmLearner, State};
 use super::model::Spread;
@@ -61,9 +63,10 @@ fn fit_as<T: Real>(
         hard: params.hard,
         tails: false,
         floor: params.variance_floor,
+        shrinkage: params.shrinkage,
         ground: &ground,
     };
-    let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
+    let Learned { state, mut training } = learn(&learner, source, plan, context, observer)?;
     let frame = &ground.frame;
     let (mean, covariance) = in_data_units(frame, &state.mean, &state.covariance);
     let d = frame.columns();
@@ -81,7 +84,12 @@ fn fit_as<T: Real>(
             }
         }
     };
-    Ok((Gmm::of_spread(state.weight, mean, spread), training))
+    let model = Gmm::of_spread(state.weight, mean, spread);
+    if params.shrinkage > 0.0 && !context.stop().asked() {
+        let scores = score(&model, source, context)?;
+        training.log_likelihood = Some(scores.mean * ground.moments.rows);
+    }
+    Ok((model, training))
 }
 
 /// k-means on a sample of the rows, then the variances of its clusters.

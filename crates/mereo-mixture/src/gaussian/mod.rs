@@ -20,6 +20,8 @@
 //! - *full*: missing cells are hidden causes too, known by their expectation and covariance under
 //!   each component (`full/`). With `m_j` and `S_j` the expected first and second moments of complete
 //!   rows, `μ_j = m_j / n_j`, and the free covariance is `C_j = S_j / n_j - μ_j μ_jᵀ`;
+//!   Where components have few rows, covariances may be drawn towards one that they have in common
+//!   (shrinkage, `covariances.rs`); the bound is then L less what that takes off;
 //! - *tied*: one covariance, `Σ_j n_j C_j / Σ_j n_j`;
 //! - *low rank*: `Σ_j = Λ_jΛ_jᵀ + Ψ_j` with K factors, a mixture of factor analysers: a few steps of factor
 //!   analysis of `C_j` (`covariances.rs`).

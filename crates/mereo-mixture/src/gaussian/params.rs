@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 /// Most components, and most numbers in all that rows tell them.
 pub(crate) const MOST_COMPONENTS: usize = 1 << 20;
 const MOST_NUMBERS: usize = 1 << 28;
+/// Most rows to shrink by.
+const MOST_SHRINKAGE: f64 = 1e12;
 
 /// What the covariances of components may be.
 ///
@@ -78,6 +80,9 @@ pub struct GmmParams {
     /// The smallest variance that a component may have in a column (in any direction, where columns
     /// may go together), as a fraction of the column's.
     pub variance_floor: f64,
+    /// How many rows of a covariance that all components have in common each full covariance is
+    /// drawn towards it by. Some hundreds keep components of few rows from fitting these too closely.
+    pub shrinkage: f64,
 }
 
 impl GmmParams {
@@ -100,7 +105,7 @@ impl GmmParams {
     pub fn with(components: usize, covariance: Covariance) -> Self {
         let tight = matches!(covariance, Covariance::Tied | Covariance::Full);
         let variance_floor = if tight { 1e-6 } else { 1e-3 };
-        Self { components, covariance, factors: 4, hard: false, variance_floor }
+        Self { components, covariance, factors: 4, hard: false, variance_floor, shrinkage: 0.0 }
     }
 
     /// Whether a model like this can be learned at all.
@@ -113,6 +118,13 @@ impl GmmParams {
         check_size(self.components, self.variance_floor)?;
         if self.covariance == Covariance::LowRank && self.factors == 0 {
             return Err(Error::option("factors", "at least 1 factor is needed"));
+        }
+        if !(self.shrinkage >= 0.0 && self.shrinkage <= MOST_SHRINKAGE) {
+            let problem = format!("{} is not from 0 to {MOST_SHRINKAGE:e} rows", self.shrinkage);
+            return Err(Error::option("shrinkage", problem));
+        }
+        if self.shrinkage > 0.0 && self.covariance != Covariance::Full {
+            return Err(Error::option("shrinkage", "only full covariances can be shrunk"));
         }
         Ok(())
     }

@@ -40,6 +40,7 @@ fn fit_as<T: Real>(
         hard: false,
         tails: true,
         floor: params.variance_floor,
+        shrinkage: 0.0,
         ground: &ground,
     };
     let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
