@@ -2,7 +2,8 @@
 
 Run with scikit-learn after the experiment: `python classes_peers.py target/classes`. For every data set it
 prints the accuracy of NuSVC (radial kernel; its width, nu and whether columns are standardised chosen by
-three-fold validation on the training rows) on pixels and on the codes that MCVQ found without labels; mean and spread over seeds.
+three-fold validation on the training rows) on pixels, on the codes that MCVQ found without labels, and on the
+pixels that it decodes from these codes alone; mean and spread over seeds.
 """
 
 import sys
@@ -40,7 +41,7 @@ def main():
     found = defaultdict(list)
     for folder in sorted(Path(sys.argv[1]).iterdir()):
         name = folder.name.rsplit("-", 1)[0]
-        for what in ["pixels", "codes"]:
+        for what in ["pixels", "codes", "decoded"]:
             found[name, what].append(accuracy(folder, what))
     for (name, what), all_of in found.items():
         print(f"{name:<12} NuSVC on {what:<8} {np.mean(all_of):.4f} ({np.std(all_of):.4f})")

@@ -136,7 +136,8 @@ impl Reading {
     }
 }
 
-fn size(text: &str) -> std::result::Result<(usize, usize), String> {
+/// A height and a width, as in 32x24.
+pub(crate) fn size(text: &str) -> std::result::Result<(usize, usize), String> {
     let parse = |side: &str| side.trim().parse::<usize>().ok().filter(|side| *side > 0);
     text.split_once(['x', 'X', '×'])
         .and_then(|(height, width)| Some((parse(height)?, parse(width)?)))

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mereo_core::Result;
+use mereo_core::{Error, Picture, Result};
 
-use crate::args::{Reading, Threads};
+use crate::args::{Reading, Threads, size};
 use crate::data::with_data;
 use crate::fitted::Fitted;
 use crate::output::{self, Voice};
@@ -22,7 +22,8 @@ use crate::page::{self, Names};
 Examples:
   mereo report model.safetensors -o report.html
   mereo report model.safetensors data.csv -o report.html
-  mereo report faces.safetensors toy:faces --title \"Toy faces\" -o faces.html")]
+  mereo report faces.safetensors toy:faces --title \"Toy faces\" -o faces.html
+  mereo report patches.safetensors patches.npy --picture 8x8 -o patches.html")]
 pub(crate) struct ReportArgs {
     /// The model file
     #[arg(value_name = "MODEL")]
@@ -40,6 +41,11 @@ pub(crate) struct ReportArgs {
     #[arg(long)]
     title: Option<String>,
 
+    /// Draw rows as grey pictures of this height and width; patches, which lack their last pixel, too
+    /// [default: as the data was]
+    #[arg(long, value_name = "HxW", value_parser = size)]
+    picture: Option<(usize, usize)>,
+
     #[command(flatten)]
     threads: Threads,
 
@@ -50,7 +56,17 @@ pub(crate) struct ReportArgs {
 pub(crate) fn run(args: &ReportArgs, voice: Voice) -> Result<ExitCode> {
     let inputs: Vec<_> = [Some(&args.model), args.data.as_ref()].into_iter().flatten().collect();
     output::check_output(&args.output, &inputs.iter().map(|i| i.as_path()).collect::<Vec<_>>())?;
-    let fitted = Fitted::open(&args.model)?;
+    let mut fitted = Fitted::open(&args.model)?;
+    if let Some((height, width)) = args.picture {
+        let (picture, columns) = (Picture { height, width, channels: 1 }, fitted.model.columns());
+        let cells = picture.columns();
+        if cells != Some(columns) && cells != columns.checked_add(1) {
+            let problem =
+                format!("{height} x {width} pixels are not the model's {columns} columns");
+            return Err(Error::option("picture", problem));
+        }
+        fitted.manifest.picture = Some(picture);
+    }
     let context = args.threads.context(0)?;
     let stem = args.model.file_stem().unwrap_or_default().to_string_lossy();
     let data_name = args.data.as_ref().map(|data| data.to_string_lossy());

@@ -2,8 +2,10 @@
 //! same row.
 
 use maud::{Markup, html};
+use mereo_core::Dense;
 
 use crate::page::Section;
+use crate::pictures::Scale;
 use crate::subject::ShownLayer;
 use crate::text;
 use crate::view::View;
@@ -35,6 +37,9 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
 
 fn one(view: &View<'_>, number: usize, layer: &ShownLayer<'_>) -> Markup {
     let shown = layer.usage.len().min(COMPONENTS);
+    // Each layer in its own range: what one does may be faint beside what another does.
+    let cells = layer.looks.map_or(&[][..], Dense::values);
+    let scale = Scale::of(cells.iter().copied());
     html! {
         article.card {
             h3 { (layer.name) }
@@ -43,7 +48,7 @@ fn one(view: &View<'_>, number: usize, layer: &ShownLayer<'_>) -> Markup {
                     figure.state {
                         @if let (Some(canvas), Some(looks)) = (&view.canvas, layer.looks) {
                             @if i < looks.rows() {
-                                @if let Some(picture) = canvas.values(looks.row(i), view.scale) {
+                                @if let Some(picture) = canvas.values(looks.row(i), scale) {
                                     span.tile {
                                         img.pixels src=(picture)
                                             alt={ "Component " (text::ordinal(i)) " of layer " (text::ordinal(number)) };

@@ -46,6 +46,9 @@ impl Scale {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Canvas {
     picture: Picture,
+    /// Cells of a row: one a pixel and channel, or without the last pixel of a grey patch whose
+    /// mean was taken off.
+    columns: usize,
     step: usize,
     height: usize,
     width: usize,
@@ -54,16 +57,18 @@ pub(crate) struct Canvas {
 impl Canvas {
     /// A canvas, if rows of this many columns are pictures that can be drawn.
     pub(crate) fn new(picture: Picture, columns: usize) -> Option<Self> {
-        let drawable =
-            matches!(picture.channels, 1 | 3) && columns > 0 && picture.columns() == Some(columns);
+        let fits = picture.columns().is_some_and(|cells| {
+            cells == columns || (picture.channels == 1 && cells == columns.saturating_add(1))
+        });
+        let drawable = matches!(picture.channels, 1 | 3) && columns > 0 && fits;
         let step = picture.height.max(picture.width).div_ceil(SIDE).max(1);
         let (height, width) = (picture.height.div_ceil(step), picture.width.div_ceil(step));
-        drawable.then_some(Self { picture, step, height, width })
+        drawable.then_some(Self { picture, columns, step, height, width })
     }
 
-    /// Number of pixels of the picture itself.
-    pub(crate) fn pixels(&self) -> usize {
-        self.picture.height * self.picture.width
+    /// Pixels that rows have cells of.
+    fn known(&self) -> usize {
+        self.columns / self.picture.channels
     }
 
     pub(crate) fn channels(&self) -> usize {
@@ -103,14 +108,17 @@ impl Canvas {
     /// A row as a picture; missing pixels are transparent.
     pub(crate) fn values(&self, row: &[f64], scale: Scale) -> Option<String> {
         let channels = self.picture.channels;
-        if row.len() != self.pixels() * channels {
+        if row.len() != self.columns {
             return None;
         }
+        // Pixels of a patch add up to 0.
+        let last = -row.iter().sum::<f64>();
+        let cell = |at: usize| row.get(at).copied().unwrap_or(last);
         let mut bytes = Vec::with_capacity(self.height * self.width * (channels + 1));
         let mut opaque = true;
         for (y, x) in self.places() {
             let colour: Vec<Option<f64>> = (0..channels)
-                .map(|c| self.average(y, x, |pixel| row[pixel * channels + c]))
+                .map(|c| self.average(y, x, |pixel| cell(pixel * channels + c)))
                 .collect();
             let seen = colour.iter().any(Option::is_some);
             opaque &= seen;
@@ -132,7 +140,9 @@ impl Canvas {
     pub(crate) fn mask(&self, colour: [u8; 3], strength: impl Fn(usize) -> f64) -> Option<String> {
         let mut bytes = Vec::with_capacity(self.height * self.width * 4);
         for (y, x) in self.places() {
-            let strength = self.average(y, x, &strength).unwrap_or(0.0);
+            let known =
+                |pixel: usize| if pixel < self.known() { strength(pixel) } else { f64::NAN };
+            let strength = self.average(y, x, known).unwrap_or(0.0);
             bytes.extend(colour);
             bytes.push((strength.clamp(0.0, 1.0) * 255.0).round() as u8);
         }
@@ -143,7 +153,8 @@ impl Canvas {
     pub(crate) fn map(&self, at: impl Fn(usize) -> ([u8; 3], f64)) -> Option<String> {
         let mut bytes = Vec::with_capacity(self.height * self.width * 4);
         for (y, x) in self.places() {
-            let (colour, strength) = self.sources(y, x).next().map_or(([0; 3], 0.0), &at);
+            let known = self.sources(y, x).find(|&pixel| pixel < self.known());
+            let (colour, strength) = known.map_or(([0; 3], 0.0), &at);
             let strength = if strength.is_finite() { strength.clamp(0.0, 1.0) } else { 0.0 };
             bytes.extend(colour);
             bytes.push((strength * 255.0).round() as u8);
@@ -191,6 +202,18 @@ mod tests {
         let canvas = Canvas::new(Picture { height: 1, width: 1, channels: 3 }, 3).unwrap();
         let uri = canvas.values(&[1.0, 0.0, 0.5], Scale { low: 0.0, high: 1.0 }).unwrap();
         assert_eq!(decode(&uri).to_rgb8().into_raw(), [255, 0, 128]);
+    }
+
+    #[test]
+    fn the_pixel_that_a_patch_leaves_out_is_drawn() {
+        let canvas = Canvas::new(Picture { height: 2, width: 2, channels: 1 }, 3).unwrap();
+        let scale = Scale { low: -1.0, high: 1.0 };
+        let drawn = decode(&canvas.values(&[1.0, -1.0, 1.0], scale).unwrap()).to_luma8();
+        assert_eq!(drawn.into_raw(), [255, 0, 255, 0]);
+        let drawn = decode(&canvas.mask([1, 2, 3], |pixel| [1.0, 0.0, 1.0][pixel]).unwrap());
+        assert_eq!(drawn.to_rgba8().get_pixel(1, 1).0[3], 0);
+        assert!(canvas.map(|pixel| ([[9; 3]; 3][pixel], 1.0)).is_some());
+        assert!(Canvas::new(Picture { height: 1, width: 1, channels: 3 }, 2).is_none());
     }
 
     #[test]

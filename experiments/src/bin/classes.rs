@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use mereo_core::math::adjusted_rand_index;
 use mereo_core::{
     AnyTable, Cells, ClassView, Classify, Context, Dense, Encode, Labels, Likelihood, Parts,
-    PartsView, Plan, Result, Silent, Table, classify, encode, sample,
+    PartsView, Plan, Reconstruct, Result, Silent, Table, classify, encode, reconstruct, sample,
 };
 use mereo_data::toy::World;
 use mereo_data::write::write_table;
@@ -32,18 +32,15 @@ struct Data {
     name: &'static str,
     train: Table<f32>,
     test: Table<f32>,
-    /// Sizes of MCVQ, of which held-out training rows choose one; the first is to be looked at,
-    /// the last makes codes.
+    /// Sizes of MCVQ, of which held-out training rows choose one; the first is to be looked at.
     sizes: &'static [[usize; 2]],
+    /// The size that codes are made by, and the one that classes are found with.
+    codes: [usize; 2],
+    clusters: [usize; 2],
     factors: McfaParams,
 }
 
 impl Data {
-    fn params(&self) -> McvqParams {
-        let [parts, states] = self.sizes[0];
-        McvqParams::new(parts, states)
-    }
-
     /// The size that puts a fifth of the training rows best into classes after learning from the
     /// others.
     fn chosen(&self, context: &Context) -> Result<McvqParams> {
@@ -74,6 +71,8 @@ fn faces(seed: u64) -> Result<Data> {
         train: world.make(Some(FACES[0]), seed)?.table,
         test: world.make(Some(FACES[1]), seed + 1000)?.table,
         sizes: &[[5, 16], [6, 24], [8, 32]],
+        codes: [8, 32],
+        clusters: [8, 4],
         factors: McfaParams::new(5, 3),
     })
 }
@@ -88,6 +87,8 @@ fn digits(seed: u64) -> Result<Option<Data>> {
         train: all.select_rows(&(0..train).collect::<Vec<_>>()),
         test: all.select_rows(&(train..train + test).collect::<Vec<_>>()),
         sizes: &[[10, 12], [24, 16], [48, 12], [64, 16]],
+        codes: [48, 12],
+        clusters: [24, 8],
         factors: McfaParams::new(6, 6),
     }))
 }
@@ -102,6 +103,8 @@ fn people(seed: u64) -> Result<Option<Data>> {
         train: all.select_rows(&train),
         test: all.select_rows(&test),
         sizes: &[[12, 16], [20, 20]],
+        codes: [64, 10],
+        clusters: [12, 16],
         factors: McfaParams::new(6, 4),
     }))
 }
@@ -170,7 +173,7 @@ fn supervised(data: &Data, seed: u64) -> Result<Vec<(&'static str, f64)>> {
         hybrids(&model, &data.train, &names, &context)?;
     }
     // Parts of any row, found without labels: codes for the kernel machine.
-    let [parts, states] = data.sizes[data.sizes.len() - 1];
+    let [parts, states] = data.codes;
     let params = McvqParams::new(parts, states);
     let (plain, _) = mcvq::fit(&params, &data.train, &plan(), &context, &mut Silent)?;
     leave(data, &plain, seed, &context)?;
@@ -184,7 +187,7 @@ fn supervised(data: &Data, seed: u64) -> Result<Vec<(&'static str, f64)>> {
     Ok(found)
 }
 
-/// Leaves rows, their codes and labels for the kernel machine.
+/// Leaves rows, their codes, what these decode to, and labels for the kernel machine.
 fn leave(data: &Data, model: &Mcvq, seed: u64, context: &Context) -> Result<()> {
     let folder = PathBuf::from(format!("target/classes/{}-{seed}", data.name.replace(' ', "-")));
     std::fs::create_dir_all(&folder).map_err(|e| mereo_core::Error::io(&folder, e))?;
@@ -193,7 +196,10 @@ fn leave(data: &Data, model: &Mcvq, seed: u64, context: &Context) -> Result<()> 
         let codes = encode(model as &dyn Encode<f32>, table, context)?;
         let labels: Vec<f32> = labels(table).iter().map(|&l| l as f32).collect();
         let labels = Dense::new(labels.len(), 1, labels)?;
-        for (what, cells) in [("pixels", cells.clone()), ("codes", codes), ("labels", labels)] {
+        let decoded = reconstruct(model as &dyn Reconstruct<f32>, table, context)?;
+        for (what, cells) in
+            [("pixels", cells.clone()), ("codes", codes), ("decoded", decoded), ("labels", labels)]
+        {
             let path = folder.join(format!("{name}-{what}.npy"));
             write_table(&path, &AnyTable::F32(Table::from(cells)))?;
         }
@@ -268,7 +274,11 @@ fn unsupervised(classes: &[&str], data: &Data, seeds: u64) -> Result<()> {
     let mut agreement = Vec::new();
     for seed in 0..seeds {
         let context = Context::new(seed).with_threads(0)?;
-        let params = McvqParams { classes: Classes::Learned(wanted.len()), ..data.params() };
+        let [parts, states] = data.clusters;
+        let params = McvqParams {
+            classes: Classes::Learned(wanted.len()),
+            ..McvqParams::new(parts, states)
+        };
         let (model, _) = mcvq::fit(&params, &table, &plan(), &context, &mut Silent)?;
         let found = most_likely(&model, Likelihood::Bound, &table, &context)?;
         let mut counts = vec![vec![0usize; wanted.len()]; wanted.len()];
