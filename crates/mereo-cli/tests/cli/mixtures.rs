@@ -25,6 +25,7 @@ fn every_mixture_does_what_it_can() {
         ("gmm", "gmm d.csv --components 2 --covariance spherical", 2),
         ("gmm", "gmm d.csv --components 2 --covariance tied --hard", 2),
         ("gmm", "gmm d.csv --components 2 --covariance full", 2),
+        ("gmm", "gmm d.csv --components 2 --covariance full --shrinkage 20", 2),
         ("gmm", "gmm d.csv --components 2 --covariance low-rank --factors 1", 2),
         ("student", "student d.csv --components 2", 2),
         ("deep-gmm", "deep-gmm d.csv --layers 2,2", 4),
@@ -64,6 +65,8 @@ fn wrong_options_of_mixtures_are_told() {
     for (line, expected) in [
         ("fit gmm d.csv --components 2 --covariance low-rank --factors 0 -o m", "factors"),
         ("fit gmm d.csv --components 2 --covariance low-rank --factors 9 -o m", "3 columns"),
+        ("fit gmm d.csv --components 2 --covariance tied --shrinkage 9 -o m", "only full"),
+        ("fit gmm d.csv --components 2 --covariance full --shrinkage -1 -o m", "shrinkage"),
         ("fit student d.csv --components 0 -o m", "components"),
         ("fit deep-gmm d.csv --layers 2,0 -o m", "layers"),
         ("fit deep-gmm d.csv --layers 2,2 --layer-kind full -o m", "1 kinds for 2 layers"),
@@ -92,5 +95,11 @@ fn patches_of_pictures_are_rows() {
     assert!(rows.iter().all(|row| row.split(',').count() == 15), "{text}");
     world.ok("patches photos --size 4 --count 9 --seed 3 -o q.csv");
     assert_eq!(text, world.text("q.csv"));
+    // Their last pixel, which is left out, is drawn with the others.
+    world.ok("fit deep-gmm p.csv --layers 2,2 --passes 3 -o m.safetensors");
+    world.ok("report m.safetensors p.csv --picture 4x4 -o page.html");
+    assert!(world.text("page.html").contains("pictures of 4\u{a0}×\u{a0}4 pixels"));
+    let said = world.refused("report m.safetensors --picture 4x5 -o page.html");
+    assert!(said.contains("picture") && said.contains("15 columns"), "{said}");
     assert!(world.refused("patches photos --size 11 --count 9 -o p.npy").contains("a.pgm"));
 }
