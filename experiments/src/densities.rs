@@ -4,6 +4,9 @@ use mereo_core::{Context, Observer, Plan, Real, Result, Score, Table};
 use mereo_mixture::deep::LayerKind;
 use mereo_mixture::{Covariance, DeepGmmParams, GmmParams, StudentParams, deep, gaussian, student};
 
+/// Rows that covariances are drawn together by.
+const SHRINKAGE: f64 = 300.0;
+
 /// A density that was learned.
 pub struct Density<T> {
     /// What scores rows.
@@ -14,7 +17,7 @@ pub struct Density<T> {
     pub passes: usize,
 }
 
-/// Learns a mixture: `gmm-15` (full covariances), `low-rank-4`, `student-15`, `deep-10,5` (full layers, the top
+/// Learns a mixture: `gmm-15` (full covariances), `shrunk-15` (those drawn towards a common one), `low-rank-4`, `student-15`, `deep-10,5` (full layers, the top
 /// one first) or `scales-15,5` (as many Gaussians, each at so many contrasts: a lower layer of
 /// scales alone). With a floor, that instead of the default one.
 ///
@@ -37,9 +40,11 @@ pub fn learn<T: Real>(
     let (kind, sizes) = name.rsplit_once('-').unwrap_or((name, "1"));
     let sizes: Vec<usize> = sizes.split(',').filter_map(|n| n.parse().ok()).collect();
     match kind {
-        "gmm" | "low-rank" => {
-            let covariance = if kind == "gmm" { Covariance::Full } else { Covariance::LowRank };
+        "gmm" | "shrunk" | "low-rank" => {
+            let low_rank = kind == "low-rank";
+            let covariance = if low_rank { Covariance::LowRank } else { Covariance::Full };
             let mut params = GmmParams::with(sizes[0], covariance);
+            params.shrinkage = if kind == "shrunk" { SHRINKAGE } else { 0.0 };
             params.variance_floor = floor.unwrap_or(params.variance_floor);
             let (model, training) = gaussian::fit(&params, rows, plan, context, observer)?;
             let parameters = model.free_parameters();

@@ -13,7 +13,7 @@
 //!
 //! A missing cell is expected to be `μ_d + w_dᵀẑ`.
 
-use mereo_core::math::{HALF_LOG_TWO_PI, cholesky, cholesky_solve, packed};
+use mereo_core::math::{HALF_LOG_TWO_PI, cholesky, cholesky_solve, dot, packed};
 use mereo_core::{Batch, Random, Real};
 use rand_distr::{Distribution, StandardNormal};
 
@@ -198,8 +198,4 @@ pub(crate) fn add_outer(matrix: &mut [f64], vector: &[f64], scale: f64) {
         }
         at += i + 1;
     }
-}
-
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

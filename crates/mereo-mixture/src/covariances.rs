@@ -285,7 +285,7 @@ mod tests {
             }
         }
         assert_eq!(divergence(&covariance[..4], &covariance[..4], 2), 0.0);
-        // Half of the rows are those in common: the covariance lies half way.
+        // By no rows nothing moves, by very many all become one.
         let mut own = covariance[..4].to_vec();
         let mut shared = vec![1.0, 0.0, 0.0, 1.0];
         shrink(&mut own, &[10.0], &mut shared, 2, 0.0, 1e-6);

@@ -87,7 +87,7 @@ fn digits(seed: u64) -> Result<Option<Data>> {
         train: all.select_rows(&(0..train).collect::<Vec<_>>()),
         test: all.select_rows(&(train..train + test).collect::<Vec<_>>()),
         sizes: &[[10, 12], [24, 16], [48, 12], [64, 16]],
-        codes: [48, 12],
+        codes: [96, 8],
         clusters: [24, 8],
         factors: McfaParams::new(6, 6),
     }))
@@ -103,7 +103,7 @@ fn people(seed: u64) -> Result<Option<Data>> {
         train: all.select_rows(&train),
         test: all.select_rows(&test),
         sizes: &[[12, 16], [20, 20]],
-        codes: [64, 10],
+        codes: [128, 8],
         clusters: [12, 16],
         factors: McfaParams::new(6, 4),
     }))

@@ -81,7 +81,7 @@ fn main() -> Result<()> {
         let Some((table, classes)) = threes_and_fives(seed)? else { return Ok(()) };
         let context = Context::new(seed).with_threads(0)?;
         let params = GvqParams { sets: 4, beta: Some(4.5), ..GvqParams::new(4) };
-        let plan = Plan { restarts: 2, ..Plan::default() };
+        let plan = Plan { restarts: 5, ..Plan::default() };
         let (model, _) = gvq::fit(&params, &table, &plan, &context, &mut Silent)?;
         let codes = encode::<f64>(&model, &table, &context)?;
         let counts = counted(&classes, |row| codes.row(row)[16] as usize);

@@ -3,7 +3,7 @@
 //! Patches of the 200 training photographs are learned from, and patches of the 100 test photographs
 //! scored. Beside the paper's models stands its honest baseline, a mixture in which each Gaussian has a few
 //! contrast scales (a lower layer of scales alone). `cargo xtask experiments patches`; the number of
-//! seeds, of training patches, and names of models (`gmm-15`, `student-15`, `deep-10,5`, `scales-15,5`) may
+//! seeds, of training patches, and names of models (`gmm-15`, `shrunk-15`, `student-15`, `deep-10,5`, `scales-15,5`) may
 //! follow.
 
 use std::time::Instant;
@@ -19,11 +19,15 @@ const TRAIN: usize = 50_000;
 const TEST: usize = 20_000;
 /// What is learned unless other names are given, which curve of the figure it is a point of, and what a
 /// reference implementation reached with 50,000 patches.
-const MODELS: [(&str, &str, Option<f64>); 16] = [
+const MODELS: [(&str, &str, Option<f64>); 20] = [
     ("gmm-1", "", Some(96.5)),
     ("gmm-15", "GMM", Some(147.0)),
     ("gmm-25", "GMM", Some(148.2)),
     ("gmm-50", "GMM", Some(148.4)),
+    ("gmm-100", "GMM", Some(147.1)),
+    ("shrunk-25", "GMM, shrunk", None),
+    ("shrunk-50", "GMM, shrunk", None),
+    ("shrunk-100", "GMM, shrunk", None),
     ("student-15", "Student-t", None),
     ("student-25", "Student-t", None),
     ("student-50", "Student-t", None),

@@ -7,6 +7,8 @@
 
 use std::collections::VecDeque;
 
+use super::dot;
+
 /// Steps that are remembered.
 const MEMORY: usize = 8;
 /// A step must gain this share of what the slope promises; how often it is halved.
@@ -100,10 +102,6 @@ fn towards(gradient: &[f64], pairs: &VecDeque<(Vec<f64>, Vec<f64>, f64)>) -> Vec
         q.iter_mut().zip(s).for_each(|(q, s)| *q += back * s);
     }
     q
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 #[cfg(test)]

@@ -119,13 +119,29 @@ impl<T: Real> Means<T> {
         widest(
             #[inline(always)]
             || {
-                largest.copy_from_slice(&part[..rows]);
-                nearest.fill(first);
-                for (slot, evidence) in (first + 1..).zip(part[rows..].chunks_exact(rows)) {
-                    for row in 0..rows {
-                        let nearer = evidence[row] > largest[row];
-                        largest[row] = if nearer { evidence[row] } else { largest[row] };
-                        nearest[row] = if nearer { slot } else { nearest[row] };
+                // Rows side by side, so that the compiler may keep them in registers.
+                let (largest, last_largest) = largest.as_chunks_mut::<LANES>();
+                let (nearest, last_nearest) = nearest.as_chunks_mut::<LANES>();
+                for (block, (largest, nearest)) in largest.iter_mut().zip(nearest).enumerate() {
+                    (*largest, *nearest) = ([T::of(f64::NEG_INFINITY); LANES], [first; LANES]);
+                    for (slot, evidence) in (first..).zip(part.chunks_exact(rows)) {
+                        let evidence = &evidence[block * LANES..(block + 1) * LANES];
+                        for lane in 0..LANES {
+                            let nearer = evidence[lane] > largest[lane];
+                            largest[lane] = if nearer { evidence[lane] } else { largest[lane] };
+                            nearest[lane] = if nearer { slot } else { nearest[lane] };
+                        }
+                    }
+                }
+                let done = rows - last_largest.len();
+                for (row, (largest, nearest)) in
+                    (done..).zip(last_largest.iter_mut().zip(last_nearest))
+                {
+                    (*largest, *nearest) = (part[row], first);
+                    for (slot, evidence) in (first..).zip(part.chunks_exact(rows)) {
+                        if evidence[row] > *largest {
+                            (*largest, *nearest) = (evidence[row], slot);
+                        }
                     }
                 }
             },

@@ -1,7 +1,7 @@
 //! The passes of factor analysis and probabilistic PCA: see the [module](super) for the derivation.
 
 use mereo_core::math::{
-    HALF_LOG_TWO_PI, Matrix, cholesky, cholesky_inverse, cholesky_solve, packed, product,
+    HALF_LOG_TWO_PI, Matrix, cholesky, cholesky_inverse, cholesky_solve, dot, packed, product,
     product_tn,
 };
 use mereo_core::slots::Frame;
@@ -10,7 +10,7 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use crate::blocks::{Block, BlockWork};
-use crate::gaussian::{add_outer, dot};
+use crate::gaussian::add_outer;
 
 /// Rows that observe less than one cell in this many are visited cell by cell.
 const SPARSE: usize = 8;

@@ -149,14 +149,3 @@ pub(super) fn descend_row<T: Real>(code: &mut [T], own: &[T], left: &mut [T]) {
         }
     }
 }
-
-/// A sum of products in lanes, since a single sum cannot be vectorised.
-pub(super) fn dot<T: Real>(a: &[T], b: &[T]) -> T {
-    let mut lanes = [T::ZERO; 8];
-    for (a, b) in a.chunks(8).zip(b.chunks(8)) {
-        for ((lane, &a), &b) in lanes.iter_mut().zip(a).zip(b) {
-            *lane += a * b;
-        }
-    }
-    lanes.into_iter().sum()
-}

@@ -2,11 +2,11 @@
 
 use std::sync::Mutex;
 
-use mereo_core::math::{Matrix, product, product_nt, product_tn};
+use mereo_core::math::{Matrix, dot, product, product_nt, product_tn};
 use mereo_core::{Batch, Block, Context, Learner, Pass, Real, Result, Source, Start, Statistics};
 use serde::{Deserialize, Serialize};
 
-use super::kernels::{TINY, descend, dot, multiply, ratios};
+use super::kernels::{TINY, descend, multiply, ratios};
 use super::{Loss, NmfParams};
 
 /// Updates of codes that are new, and of codes that cannot be remembered.

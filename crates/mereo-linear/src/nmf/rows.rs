@@ -1,10 +1,11 @@
 //! Passes row by row, where something is stored or observed: for sparse tables, and for squared
 //! errors with holes.
 
+use mereo_core::math::dot;
 use mereo_core::{Batch, Block, Real};
 
 use super::Loss;
-use super::kernels::{TINY, descend, descend_row, dot, multiply};
+use super::kernels::{TINY, descend, descend_row, multiply};
 use super::learner::{NmfLearner, NmfStatistics, Prepared, Work};
 
 impl<T: Real> NmfLearner<'_, T> {

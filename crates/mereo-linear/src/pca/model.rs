@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use mereo_core::math::dot;
 use mereo_core::{
     Batch, Components, ComponentsView, Encode, Error, Manifest, ModelFile, Random, Real,
     Reconstruct, Result, Sample, Score, ScoreKind, Tensor,
 };
 
 use crate::files::take_components;
-use crate::gaussian::{Gaussian, Thought, dot};
+use crate::gaussian::{Gaussian, Thought};
 
 /// How far from orthonormal the components of a file may be.
 const ORTHONORMAL: f64 = 1e-4;

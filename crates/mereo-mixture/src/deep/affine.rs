@@ -1,6 +1,6 @@
 //! Affine maps of columns: `x ↦ M x + v`.
 
-use mereo_core::math::{Matrix, inverse, product, product_nt};
+use mereo_core::math::{Matrix, dot, inverse, product, product_nt};
 
 /// `x ↦ M x + v`.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,8 +54,4 @@ pub(super) fn congruent(g: &[f64], m: &[f64], n: usize) -> Vec<f64> {
     product(&mut half, Matrix::new(g, n, n), Matrix::new(m, n, n), false);
     product_nt(&mut out, Matrix::new(&half, n, n), Matrix::new(g, n, n), false);
     out
-}
-
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -5,9 +5,7 @@
 //! gradient, `Hθ`, at a cost that does not grow with the number of paths above, where the sum
 //! over u needs two products for each. H has some D⁴ numbers, so this is for few columns.
 
-use mereo_core::math::{Matrix, product, product_tn};
-
-use super::affine::dot;
+use mereo_core::math::{Matrix, dot, product, product_tn};
 
 /// Most columns: H takes 8 D²(D+1)² bytes.
 pub(super) const MOST_COLUMNS: usize = 64;

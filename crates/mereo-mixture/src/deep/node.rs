@@ -1,11 +1,11 @@
 //! One component of a layer, re-estimated from path moments: see the [module](super).
 
 use mereo_core::math::{
-    Matrix, cholesky, cholesky_solve, eigen, inverse, minimise, packed, product, product_nt,
+    Matrix, cholesky, cholesky_solve, dot, eigen, inverse, minimise, packed, product, product_nt,
     product_tn, whitening,
 };
 
-use super::affine::{Affine, congruent, dot};
+use super::affine::{Affine, congruent};
 use super::kronecker::Kronecker;
 use super::{LayerKind, MStep};
 

@@ -263,7 +263,9 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
             noise.clear();
         }
         let mean = start.mean.iter().enumerate().map(|(i, &m)| frame.inward(i % d, m));
-        let common = (self.shrinkage > 0.0).then(|| in_common(&covariance, d)).flatten();
+        // One component has nothing in common with others.
+        let shrunk = self.shrinkage > 0.0 && self.components > 1;
+        let common = shrunk.then(|| in_common(&covariance, d)).flatten();
         let state = State {
             weight: start.weight,
             mean: mean.collect(),

@@ -17,8 +17,10 @@
 //! decided have large pivots, which cuts early. For features the natural δ is `f_i·f_i` (A is their matrix of products), and 1%
 //! more if that is singular or nearly so, as it is with more features than dimensions.
 
+use mereo_core::math::dot;
+
 use super::local::Local;
-use super::{Answer, Problem, Solver, dot, ones};
+use super::{Answer, Problem, Solver, ones};
 
 /// Up to this many features every state is visited.
 const ENUMERATED: usize = 9;

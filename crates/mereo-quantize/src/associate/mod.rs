@@ -179,19 +179,6 @@ pub fn ones(mut state: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// `Σ a b`, in eight interleaved sums so that the compiler can vectorise it.
-#[inline(always)]
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    let mut sums = [0.0; 8];
-    for (a, b) in a.iter().zip(b) {
-        for k in 0..8 {
-            sums[k] += a[k] * b[k];
-        }
-    }
-    sums.iter().sum::<f64>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f64>()
-}
-
 /// The bits below bit i.
 fn low(i: usize) -> u64 {
     (1 << i) - 1

@@ -1,9 +1,10 @@
 //! Sets of features, ready to explain rows.
 
+use mereo_core::math::dot;
 use mereo_core::{Batch, Real};
 
 use crate::associate::exact::Exact;
-use crate::associate::{Association, Couplings, Directed, Problem, Solver, dot};
+use crate::associate::{Association, Couplings, Directed, Problem, Solver};
 
 /// Nodes that the search for a start may visit for each row.
 const QUICK_NODES: usize = 500;
