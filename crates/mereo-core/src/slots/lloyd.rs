@@ -24,8 +24,6 @@ use crate::{
 
 /// Rows that starts are picked from.
 const START_ROWS: usize = 4096;
-/// Dense rows that are measured and then summed while they are in the cache.
-const NEAR_ROWS: usize = 128;
 /// A state is empty when fewer rows than this belong to it.
 const EMPTY: f64 = 1e-9;
 /// How often an empty state may be given a new start.
@@ -392,20 +390,8 @@ impl<T: Real> Learner<T> for Lloyd<T> {
         statistics.rows += batch.weights.map_or(batch.rows as f64, |w| w.iter().sum());
         match (&prepared.means, batch.block) {
             (Ready::Dense(means), Block::Dense { values, complete }) => {
-                for first in (0..batch.rows).step_by(NEAR_ROWS) {
-                    let rows = first..(first + NEAR_ROWS).min(batch.rows);
-                    let values = &values[rows.start * batch.columns..rows.end * batch.columns];
-                    let few = Batch {
-                        first_row: batch.first_row + first,
-                        rows: rows.len(),
-                        block: Block::Dense { values, complete },
-                        weights: batch.weights.map(|weights| &weights[rows.clone()]),
-                        labels: batch.labels.map(|labels| &labels[rows]),
-                        ..*batch
-                    };
-                    means.look(values, complete, &few, &mut work.dense);
-                    self.assign_dense(prepared, means, &few, &mut work.dense, statistics);
-                }
+                means.look(values, complete, batch, &mut work.dense);
+                self.assign_dense(prepared, means, batch, &mut work.dense, statistics);
             }
             (Ready::Sparse(evidence), _) => {
                 evidence.of(batch, &mut work.sparse);
