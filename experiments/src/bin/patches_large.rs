@@ -1,7 +1,7 @@
 //! Densities of 8 x 8 patches of natural images at scale: many Gaussians, each at several contrasts,
 //! learned from as many patches as there is time for, and scored on patches of other photographs.
 //!
-//! `cargo xtask experiments patches_large`; a model (`scales-200,8`), the number of training patches and of
+//! `cargo xtask experiments patches_large`; a model (`scales-250,8`), the number of training patches and of
 //! passes may follow.
 
 use std::time::Instant;
@@ -34,11 +34,11 @@ fn main() -> Result<()> {
         return Ok(());
     };
     let given: Vec<String> = std::env::args().skip(1).collect();
-    let name = given.first().map_or("scales-200,8", String::as_str);
+    let name = given.first().map_or("scales-250,8", String::as_str);
     let number = |at: usize, default: usize| {
         given.get(at).and_then(|text| text.parse().ok()).unwrap_or(default)
     };
-    let (count, passes) = (number(1, 500_000), number(2, 60));
+    let (count, passes) = (number(1, 1_000_000), number(2, 40));
     println!("{name}: {count} patches of BSDS300 learned from, {TEST} of other photographs scored");
     println!("the paper: GMM 153.7, Student-t 155.3, Deep GMM 156.2; nats a patch");
     let context = Context::new(0).with_threads(0)?;
