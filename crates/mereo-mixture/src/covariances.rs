@@ -15,8 +15,8 @@
 //! that all have in common, and `C₀` is learned with the rest: what the divergences add is
 //! `-½ ν Σ_j (log |Σ_j| + tr Σ_j⁻¹C₀ - log |C₀| - D)`, so that, one at a time,
 //!
-//! - given `C₀`, the best Σ_j is `(n_j C_j + ν C₀) / (n_j + ν)`, with its eigenvalues raised to the floor;
-//! - given all Σ_j, the best `C₀` has the mean of their inverses as its inverse.
+//! - given `C₀`, the best `Σ_j` is `(n_j C_j + ν C₀) / (n_j + ν)`, with its eigenvalues raised to the floor;
+//! - given all `Σ_j`, the best `C₀` has the mean of their inverses as its inverse.
 
 use mereo_core::in_parallel;
 use mereo_core::math::{
