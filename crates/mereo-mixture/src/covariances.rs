@@ -70,28 +70,30 @@ pub(crate) fn pooled(covariance: &[f64], weight: &[f64], size: usize) -> Vec<f64
 }
 
 /// Draws free covariances `[N, D, D]` of so many rows each (their lower triangles) towards what they
-/// have in common, as by so many more rows of it.
+/// have in common, at first this, as by so many more rows of it.
 pub(crate) fn shrink(
     covariance: &mut [f64],
     rows: &[f64],
-    common: &mut Vec<f64>,
+    mut common: Vec<f64>,
     d: usize,
     shrinkage: f64,
     floor: f64,
 ) {
     let free = covariance.to_vec();
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
+        if round > 0
+            && let Some(found) = in_common(covariance, d)
+        {
+            common = found;
+        }
         let pieces = covariance.chunks_mut(d * d).zip(free.chunks(d * d)).zip(rows);
         in_parallel(pieces, |((own, free), n)| {
             let share = n / (n + shrinkage);
-            for ((own, free), common) in own.iter_mut().zip(free).zip(&*common) {
+            for ((own, free), common) in own.iter_mut().zip(free).zip(&common) {
                 *own = share * free + (1.0 - share) * common;
             }
             clip(own, d, floor);
         });
-        if let Some(mean) = in_common(covariance, d) {
-            *common = mean;
-        }
     }
 }
 
@@ -287,12 +289,12 @@ mod tests {
         assert_eq!(divergence(&covariance[..4], &covariance[..4], 2), 0.0);
         // By no rows nothing moves, by very many all become one.
         let mut own = covariance[..4].to_vec();
-        let mut shared = vec![1.0, 0.0, 0.0, 1.0];
-        shrink(&mut own, &[10.0], &mut shared, 2, 0.0, 1e-6);
+        let round = vec![1.0, 0.0, 0.0, 1.0];
+        shrink(&mut own, &[10.0], round.clone(), 2, 0.0, 1e-6);
         assert_eq!(own, &covariance[..4]);
         let mut both = covariance.to_vec();
-        shrink(&mut both, &[10.0, 10.0], &mut shared, 2, 1e9, 1e-6);
-        assert!(divergence(&shared, &both, 2) < 1e-12);
+        shrink(&mut both, &[10.0, 10.0], round, 2, 1e9, 1e-6);
+        assert!(divergence(&in_common(&both, 2).unwrap(), &both, 2) < 1e-12);
     }
 
     #[test]

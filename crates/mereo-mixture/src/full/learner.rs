@@ -35,8 +35,6 @@ pub(crate) struct State {
     /// `[N, D, K]` and `[N, D]`, if of low rank.
     pub(crate) loading: Vec<f64>,
     pub(crate) noise: Vec<f64>,
-    /// `[D, D]`, what covariances are drawn towards, if they are.
-    pub(crate) common: Option<Vec<f64>>,
     /// `[N]`, of Student's t.
     pub(crate) degrees: Option<Vec<f64>>,
     /// How often empty components were seeded anew.
@@ -139,6 +137,13 @@ pub(crate) fn look<T: Real>(
 impl<T: Real> MixtureLearner<'_, T> {
     fn columns(&self) -> usize {
         self.ground.frame.columns()
+    }
+
+    /// `[D, D]`: what covariances are drawn towards, if they are. One component has nothing in
+    /// common with others.
+    fn common(&self, state: &State) -> Option<Vec<f64>> {
+        let shrunk = self.shrinkage > 0.0 && self.components > 1;
+        shrunk.then(|| in_common(&state.covariance, self.columns())).flatten()
     }
 
     fn is_empty(&self, weight: f64) -> bool {
@@ -263,14 +268,10 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
             noise.clear();
         }
         let mean = start.mean.iter().enumerate().map(|(i, &m)| frame.inward(i % d, m));
-        // One component has nothing in common with others.
-        let shrunk = self.shrinkage > 0.0 && self.components > 1;
-        let common = shrunk.then(|| in_common(&covariance, d)).flatten();
         let state = State {
             weight: start.weight,
             mean: mean.collect(),
             covariance,
-            common,
             loading: vec![0.0; self.components * d * factors],
             noise,
             degrees: self.tails.then(|| vec![FIRST_DEGREES; self.components]),
@@ -292,8 +293,8 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
             degrees: state.degrees.as_deref(),
             blur: 0.0,
         };
-        let cost = state.common.as_ref().map_or(0.0, |common| {
-            self.shrinkage * divergence(common, &state.covariance, self.columns())
+        let cost = self.common(state).map_or(0.0, |common| {
+            self.shrinkage * divergence(&common, &state.covariance, self.columns())
         });
         Prepared {
             cost: cost / self.ground.moments.rows,
@@ -351,8 +352,9 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
         let (d, moments) = (self.columns(), &statistics.moments);
         let size = d * d;
         let seeding = self.has_empty_component(state);
+        let common = self.common(state);
         self.relearn_moments(state, moments);
-        if let Some(common) = &mut state.common {
+        if let Some(common) = common {
             shrink(&mut state.covariance, &moments.total, common, d, self.shrinkage, self.floor);
         } else if let Shape::LowRank(k) = self.shape {
             let pieces = state
