@@ -1,6 +1,5 @@
 //! Rows of a batch as a plain matrix, whatever form they are stored in.
 
-use mereo_core::math::widest;
 use mereo_core::slots::Frame;
 use mereo_core::{Batch, Real, batch_rows};
 
@@ -20,7 +19,6 @@ pub(crate) struct Block<'a, U> {
 #[derive(Default)]
 pub(crate) struct BlockWork<T, U> {
     row: Vec<T>,
-    units: Vec<T>,
     values: Vec<U>,
     mask: Vec<U>,
 }
@@ -45,8 +43,7 @@ impl<T: Real, U: Real> BlockWork<T, U> {
             self.values.resize(rows * columns, U::ZERO);
             let mut complete = true;
             for (row, out) in self.values.chunks_exact_mut(columns).enumerate() {
-                complete &=
-                    write_row(batch, first + row, frame, &mut self.row, &mut self.units, out);
+                complete &= write_row(batch, first + row, frame, &mut self.row, out);
             }
             if !complete {
                 self.mask.resize(rows * columns, U::ZERO);
@@ -68,25 +65,19 @@ fn write_row<T: Real, U: Real>(
     row: usize,
     frame: &Frame<T>,
     cells: &mut Vec<T>,
-    units: &mut Vec<T>,
     out: &mut [U],
 ) -> bool {
-    units.resize(batch.columns, T::ZERO);
     let known = match batch.block {
         mereo_core::Block::Dense { values, complete } => {
-            frame.row(&values[row * batch.columns..(row + 1) * batch.columns], units);
+            frame.row(&values[row * batch.columns..(row + 1) * batch.columns], out);
             complete
         }
         mereo_core::Block::Sparse { .. } => {
             cells.resize(batch.columns, T::MISSING);
             batch.dense_row(row, cells);
-            frame.row(cells, units);
+            frame.row(cells, out);
             false
         }
     };
-    widest(
-        #[inline(always)]
-        || out.iter_mut().zip(&*units).for_each(|(x, u)| *x = U::of(u.wide())),
-    );
-    known || !units.iter().any(|u| u.is_missing())
+    known || !out.iter().any(|x| x.is_missing())
 }

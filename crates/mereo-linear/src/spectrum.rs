@@ -18,7 +18,7 @@
 //! cell counts as the frame's centre.
 
 use mereo_core::math::{
-    Eigen, Matrix, eigen, orient, product, product_nt, product_self, product_tn, widest,
+    Eigen, Matrix, leading_eigen, orient, product, product_nt, product_self, product_tn, widest,
 };
 use mereo_core::slots::{Frame, QuickSums};
 use mereo_core::{Batch, Context, Real, Result, Source, Statistics, gather};
@@ -100,11 +100,11 @@ impl Spectrum {
 struct Sums<T> {
     weight: f64,
     /// `[D]`.
-    sum: Vec<f64>,
-    /// `[D]`: of squares.
-    squares: Vec<f64>,
+    sum: QuickSums<T>,
     /// `[D, D]`, the lower triangle, or `[L, D]`.
     products: QuickSums<T>,
+    /// All squares together; nothing if they stand in the diagonal of the products.
+    squares: f64,
     projected: Vec<T>,
     blocks: BlockWork<T, T>,
 }
@@ -113,9 +113,9 @@ impl<T: Real> Sums<T> {
     fn new(columns: usize, height: usize) -> Self {
         Self {
             weight: 0.0,
-            sum: vec![0.0; columns],
-            squares: vec![0.0; columns],
+            sum: QuickSums::zeros(columns),
             products: QuickSums::zeros(height * columns),
+            squares: 0.0,
             projected: Vec::new(),
             blocks: BlockWork::default(),
         }
@@ -124,31 +124,19 @@ impl<T: Real> Sums<T> {
     /// Adds rows; with `towards [L, D]` the products of the rows with those directions, otherwise
     /// with one another.
     fn look(&mut self, batch: &Batch<'_, T>, frame: &Frame<T>, towards: Option<&[T]>) {
-        let Self { weight, sum, squares, products, projected, blocks } = self;
+        let Self { weight, sum, products, squares, projected, blocks } = self;
         let columns = batch.columns;
         blocks.for_each(batch, frame, |block| {
             for (row, cells) in block.values.chunks_exact_mut(columns).enumerate() {
                 let w = batch.weight(block.first + row);
                 *weight += w;
-                widest(
-                    #[inline(always)]
-                    || {
-                        for ((x, s), q) in cells.iter().zip(&mut *sum).zip(&mut *squares) {
-                            let wide = x.wide();
-                            *s += w * wide;
-                            *q += w * wide * wide;
-                        }
-                    },
-                );
-                if w != 1.0 {
-                    let root = T::of(w.sqrt());
-                    cells.iter_mut().for_each(|x| *x *= root);
-                }
+                add_row(sum.waiting(), cells, w);
             }
             let values = Matrix::new(block.values, block.rows, columns);
             match towards {
                 None => product_self(products.waiting(), values, true),
                 Some(directions) => {
+                    *squares += block.values.iter().map(|x| x.wide() * x.wide()).sum::<f64>();
                     let count = directions.len() / columns;
                     projected.resize(block.rows * count, T::ZERO);
                     let directions = Matrix::new(directions, count, columns);
@@ -157,46 +145,61 @@ impl<T: Real> Sums<T> {
                     product_tn(products.waiting(), projected, values, true);
                 }
             }
+            sum.added_dense(block.rows);
             products.added_dense(block.rows);
         });
     }
 
-    fn mean(&self, centred: bool) -> Vec<f64> {
+    fn mean(&self, centred: bool, columns: usize) -> Vec<f64> {
+        let mut mean = vec![0.0; columns];
         if centred {
-            self.sum.iter().map(|s| s / self.weight).collect()
-        } else {
-            vec![0.0; self.sum.len()]
+            self.sum.read(0, &mut mean);
+            mean.iter_mut().for_each(|m| *m /= self.weight);
         }
-    }
-
-    fn total(&self, mean: &[f64]) -> f64 {
-        self.squares.iter().zip(mean).map(|(q, m)| (q - self.weight * m * m).max(0.0)).sum()
+        mean
     }
 }
 
 impl<T: Real> Statistics for Sums<T> {
     fn merge(&mut self, other: &Self) {
         self.weight += other.weight;
-        for (own, theirs) in [(&mut self.sum, &other.sum), (&mut self.squares, &other.squares)] {
-            own.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
-        }
+        self.squares += other.squares;
+        self.sum.merge(&other.sum);
         self.products.merge(&other.products);
     }
 
     fn finish(&mut self) {
+        self.sum.finish();
         self.products.finish();
     }
 
     fn reset(&mut self) {
-        self.weight = 0.0;
-        self.sum.fill(0.0);
-        self.squares.fill(0.0);
+        (self.weight, self.squares) = (0.0, 0.0);
+        self.sum.reset();
         self.products.reset();
     }
 
     fn bytes(&self) -> usize {
         self.products.bytes()
     }
+}
+
+/// Adds `w x` to `sum`, and makes of the row x that `√w x` whose products count w times.
+fn add_row<T: Real>(sum: &mut [T], cells: &mut [T], w: f64) {
+    let (root, weight) = (T::of(w.sqrt()), T::of(w));
+    widest(
+        #[inline(always)]
+        || {
+            if w == 1.0 {
+                sum.iter_mut().zip(&*cells).for_each(|(s, x)| *s += *x);
+            } else {
+                for (s, x) in sum.iter_mut().zip(&mut *cells) {
+                    *s += weight * *x;
+                    *x *= root;
+                }
+            }
+        },
+    );
 }
 
 fn by_covariance<T: Real>(
@@ -213,8 +216,7 @@ fn by_covariance<T: Real>(
         || Sums::new(d, d),
         |batch, sums: &mut Sums<T>| sums.look(batch, frame, None),
     )?;
-    let mean = sums.mean(centred);
-    let total = sums.total(&mean);
+    let mean = sums.mean(centred, d);
     let weight = sums.weight;
     let mut scatter = vec![0.0; d * d];
     sums.products.read(0, &mut scatter);
@@ -223,9 +225,8 @@ fn by_covariance<T: Real>(
             *s -= weight * mean[i] * mean[j];
         }
     }
-    let Eigen { mut values, mut vectors } = eigen(&scatter, d)?;
-    values.truncate(count);
-    vectors.truncate(count * d);
+    let total = (0..d).map(|i| scatter[i * d + i].max(0.0)).sum();
+    let Eigen { values, vectors } = leading_eigen(&scatter, d, count)?;
     Ok(Spectrum { weight, mean, scatter: values, directions: vectors, total })
 }
 
@@ -283,8 +284,8 @@ fn by_gram<T: Real>(
     let mut gram = vec![0.0; n * n];
     product_nt(&mut gram, rows, rows, false);
     let total = (0..n).map(|i| gram[i * n + i]).sum();
-    let Eigen { values: mut scatter, vectors } = eigen(&gram, n)?;
     let found = count.min(n);
+    let Eigen { values: mut scatter, vectors } = leading_eigen(&gram, n, found)?;
     let mut directions = vec![0.0; count * d];
     product(&mut directions[..found * d], Matrix::new(&vectors, found, n), rows, false);
     // What is left of directions without scatter is rounding.
@@ -321,8 +322,7 @@ fn randomised<T: Real>(
             || Sums::new(d, wide),
             |batch, sums: &mut Sums<T>| sums.look(batch, frame, Some(&rounded)),
         )?;
-        let mean = sums.mean(centred);
-        let (total, weight) = (sums.total(&mean), sums.weight);
+        let (mean, weight) = (sums.mean(centred, d), sums.weight);
         let mut image = vec![0.0; wide * d];
         sums.products.read(0, &mut image);
         for (image, direction) in image.chunks_exact_mut(d).zip(directions.chunks_exact(d)) {
@@ -338,10 +338,10 @@ fn randomised<T: Real>(
         let within = Matrix::new(&directions, wide, d);
         let mut small = vec![0.0; wide * wide];
         product_nt(&mut small, Matrix::new(&image, wide, d), within, false);
-        let Eigen { values: mut scatter, vectors } = eigen(&small, wide)?;
+        let Eigen { values: scatter, vectors } = leading_eigen(&small, wide, count)?;
         let mut leading = vec![0.0; count * d];
         product(&mut leading, Matrix::new(&vectors, count, wide), within, false);
-        scatter.truncate(count);
+        let total = (sums.squares - weight * length(&mean).powi(2)).max(0.0);
         return Ok(Spectrum { weight, mean, scatter, directions: leading, total });
     }
 }

@@ -34,9 +34,9 @@ struct Data {
     test: Table<f32>,
     /// Sizes of MCVQ, of which held-out training rows choose one; the first is to be looked at.
     sizes: &'static [[usize; 2]],
-    /// The size that codes are made by. Unlike the above it was chosen by hand, after looking at what
-    /// others gave on test rows.
-    codes: [usize; 2],
+    /// Sizes that codes are made by, of which the kernel machine's folds of the training rows choose
+    /// one.
+    codes: &'static [[usize; 2]],
     factors: McfaParams,
 }
 
@@ -71,7 +71,7 @@ fn faces(seed: u64) -> Result<Data> {
         train: world.make(Some(FACES[0]), seed)?.table,
         test: world.make(Some(FACES[1]), seed + 1000)?.table,
         sizes: &[[5, 16], [6, 24], [8, 32]],
-        codes: [8, 32],
+        codes: &[[5, 16], [8, 32]],
         factors: McfaParams::new(5, 3),
     })
 }
@@ -86,7 +86,7 @@ fn digits(seed: u64) -> Result<Option<Data>> {
         train: all.select_rows(&(0..train).collect::<Vec<_>>()),
         test: all.select_rows(&(train..train + test).collect::<Vec<_>>()),
         sizes: &[[10, 12], [24, 16], [48, 12], [64, 16]],
-        codes: [96, 8],
+        codes: &[[24, 16], [48, 12], [96, 8]],
         factors: McfaParams::new(6, 6),
     }))
 }
@@ -101,7 +101,7 @@ fn people(seed: u64) -> Result<Option<Data>> {
         train: all.select_rows(&train),
         test: all.select_rows(&test),
         sizes: &[[12, 16], [20, 20]],
-        codes: [128, 8],
+        codes: &[[20, 20], [64, 10], [128, 8]],
         factors: McfaParams::new(6, 4),
     }))
 }
@@ -169,11 +169,7 @@ fn supervised(data: &Data, seed: u64) -> Result<Vec<(&'static str, f64)>> {
         }
         hybrids(&model, &data.train, &names, &context)?;
     }
-    // Parts of any row, found without labels: codes for the kernel machine.
-    let [parts, states] = data.codes;
-    let params = McvqParams::new(parts, states);
-    let (plain, _) = mcvq::fit(&params, &data.train, &plan(), &context, &mut Silent)?;
-    leave(data, &plain, seed, &context)?;
+    leave(data, seed, &context)?;
     let params = McfaParams { classes: Classes::Labels, ..data.factors.clone() };
     let (model, _) = mcfa::fit(&params, &data.train, &plan(), &context, &mut Silent)?;
     found.push(("MCFA, bound", accuracy(&model, Likelihood::Bound, &data.test, &context)?));
@@ -184,21 +180,29 @@ fn supervised(data: &Data, seed: u64) -> Result<Vec<(&'static str, f64)>> {
     Ok(found)
 }
 
-/// Leaves rows, their codes, what these decode to, and labels for the kernel machine.
-fn leave(data: &Data, model: &Mcvq, seed: u64, context: &Context) -> Result<()> {
+/// Leaves rows and labels for the kernel machine, with the codes of parts that were found without
+/// labels, and what these decode to.
+fn leave(data: &Data, seed: u64, context: &Context) -> Result<()> {
     let folder = PathBuf::from(format!("target/classes/{}-{seed}", data.name.replace(' ', "-")));
     std::fs::create_dir_all(&folder).map_err(|e| mereo_core::Error::io(&folder, e))?;
-    for (name, table) in [("train", &data.train), ("test", &data.test)] {
+    let write = |name: String, cells: Dense<f32>| -> Result<()> {
+        write_table(&folder.join(name + ".npy"), &AnyTable::F32(Table::from(cells)))
+    };
+    let tables = [("train", &data.train), ("test", &data.test)];
+    for (name, table) in tables {
         let Cells::Dense(cells) = table.cells() else { continue };
-        let codes = encode(model as &dyn Encode<f32>, table, context)?;
+        write(format!("{name}-pixels"), cells.clone())?;
         let labels: Vec<f32> = labels(table).iter().map(|&l| l as f32).collect();
-        let labels = Dense::new(labels.len(), 1, labels)?;
-        let decoded = reconstruct(model as &dyn Reconstruct<f32>, table, context)?;
-        for (what, cells) in
-            [("pixels", cells.clone()), ("codes", codes), ("decoded", decoded), ("labels", labels)]
-        {
-            let path = folder.join(format!("{name}-{what}.npy"));
-            write_table(&path, &AnyTable::F32(Table::from(cells)))?;
+        write(format!("{name}-labels"), Dense::new(labels.len(), 1, labels)?)?;
+    }
+    for &[parts, states] in data.codes {
+        let params = McvqParams::new(parts, states);
+        let (model, _) = mcvq::fit(&params, &data.train, &plan(), context, &mut Silent)?;
+        for (name, table) in tables {
+            let codes = encode(&model as &dyn Encode<f32>, table, context)?;
+            write(format!("{name}-codes-{parts}x{states}"), codes)?;
+            let decoded = reconstruct(&model as &dyn Reconstruct<f32>, table, context)?;
+            write(format!("{name}-decoded-{parts}x{states}"), decoded)?;
         }
     }
     Ok(())

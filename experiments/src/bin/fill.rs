@@ -3,7 +3,8 @@
 //! `cargo xtask experiments fill`; words that follow choose data and models by their names.
 //! `benches/fill_peers.py` does the same with scikit-learn and Lace.
 //! Errors are root mean squares over the hidden cells, columns of body fat in units of their deviation.
-//! Sizes are chosen by a further tenth of the cells, hidden in turn; the floors of mixtures were set by hand.
+//! Sizes, and the shrinkage and floors of mixtures, are chosen by a further tenth of the cells, hidden
+//! in turn.
 
 use std::time::Instant;
 
@@ -51,8 +52,9 @@ fn error(filled: &[f64], hidden: &Table<f64>, whole: &Table<f64>) -> f64 {
     (sum / count).sqrt()
 }
 
-/// Two numbers say how large a model is; of most models only the first counts.
-type Size = [usize; 2];
+/// What is chosen of a model: of most only its size; of full mixtures the size, the rows of shrinkage and
+/// thousandths of the columns' variance that none falls below.
+type Size = &'static [usize];
 type Fill = fn(&Table<f64>, Size, &Context) -> Result<Vec<f64>>;
 
 fn plan() -> Plan {
@@ -64,21 +66,22 @@ fn mixture_plan() -> Plan {
     Plan { passes: 60, ..plan() }
 }
 
-fn by_fa(table: &Table<f64>, [n, _]: Size, context: &Context) -> Result<Vec<f64>> {
-    let (model, _) = factor::fit_fa(&FaParams::new(n), table, &plan(), context, &mut Silent)?;
+fn by_fa(table: &Table<f64>, size: Size, context: &Context) -> Result<Vec<f64>> {
+    let (model, _) = factor::fit_fa(&FaParams::new(size[0]), table, &plan(), context, &mut Silent)?;
     filled(&model, table, context)
 }
 
-fn by_ppca(table: &Table<f64>, [n, _]: Size, context: &Context) -> Result<Vec<f64>> {
-    let (model, _) = factor::fit_ppca(&PpcaParams::new(n), table, &plan(), context, &mut Silent)?;
+fn by_ppca(table: &Table<f64>, size: Size, context: &Context) -> Result<Vec<f64>> {
+    let (model, _) =
+        factor::fit_ppca(&PpcaParams::new(size[0]), table, &plan(), context, &mut Silent)?;
     filled(&model, table, context)
 }
 
-fn by_nmf(table: &Table<f64>, [n, _]: Size, context: &Context) -> Result<Vec<f64>> {
+fn by_nmf(table: &Table<f64>, size: Size, context: &Context) -> Result<Vec<f64>> {
     let lowest = cells(table).iter().copied().filter(|x| !x.is_nan()).fold(f64::INFINITY, f64::min);
     let values = cells(table).iter().map(|x| x - lowest).collect();
     let raised = Table::from(Dense::new(table.rows(), table.columns(), values)?);
-    let (model, _) = nmf::fit(&NmfParams::new(n), &raised, &plan(), context, &mut Silent)?;
+    let (model, _) = nmf::fit(&NmfParams::new(size[0]), &raised, &plan(), context, &mut Silent)?;
     Ok(filled(&model, &raised, context)?.iter().map(|x| x + lowest).collect())
 }
 
@@ -87,56 +90,55 @@ fn by_mixture(params: &GmmParams, table: &Table<f64>, context: &Context) -> Resu
     filled(&model, table, context)
 }
 
-fn by_diagonal(table: &Table<f64>, [n, _]: Size, context: &Context) -> Result<Vec<f64>> {
-    by_mixture(&GmmParams::new(n), table, context)
+fn by_diagonal(table: &Table<f64>, size: Size, context: &Context) -> Result<Vec<f64>> {
+    by_mixture(&GmmParams::new(size[0]), table, context)
 }
 
-/// Shrinkage and the floor keep components of few rows from fitting them too closely. Of three floors
-/// tried on the hidden cells of digits this was the best: 1e-3 .1158, 1e-2 .1127, 5e-2 .1094.
-fn by_full(table: &Table<f64>, [n, shrinkage]: Size, context: &Context) -> Result<Vec<f64>> {
+/// Shrinkage and the floor keep components of few rows from fitting them too closely.
+fn by_full(table: &Table<f64>, size: Size, context: &Context) -> Result<Vec<f64>> {
     let params = GmmParams {
-        variance_floor: if n == 1 { 1e-3 } else { 5e-2 },
-        shrinkage: shrinkage as f64,
-        ..GmmParams::with(n, Covariance::Full)
+        variance_floor: 1e-3 * size[2] as f64,
+        shrinkage: size[1] as f64,
+        ..GmmParams::with(size[0], Covariance::Full)
     };
     by_mixture(&params, table, context)
 }
 
-fn by_tied(table: &Table<f64>, [n, _]: Size, context: &Context) -> Result<Vec<f64>> {
-    by_mixture(&GmmParams::with(n, Covariance::Tied), table, context)
+fn by_tied(table: &Table<f64>, size: Size, context: &Context) -> Result<Vec<f64>> {
+    by_mixture(&GmmParams::with(size[0], Covariance::Tied), table, context)
 }
 
-fn by_student(table: &Table<f64>, [n, thousandths]: Size, context: &Context) -> Result<Vec<f64>> {
-    let variance_floor = 1e-3 * thousandths as f64;
-    let params = StudentParams { variance_floor, ..StudentParams::new(n) };
+fn by_student(table: &Table<f64>, size: Size, context: &Context) -> Result<Vec<f64>> {
+    let variance_floor = 1e-3 * size[1] as f64;
+    let params = StudentParams { variance_floor, ..StudentParams::new(size[0]) };
     let (model, _) = student::fit(&params, table, &mixture_plan(), context, &mut Silent)?;
     filled(&model, table, context)
 }
 
-fn by_low_rank(table: &Table<f64>, [n, factors]: Size, context: &Context) -> Result<Vec<f64>> {
-    let params = GmmParams { factors, ..GmmParams::with(n, Covariance::LowRank) };
+fn by_low_rank(table: &Table<f64>, size: Size, context: &Context) -> Result<Vec<f64>> {
+    let params = GmmParams { factors: size[1], ..GmmParams::with(size[0], Covariance::LowRank) };
     by_mixture(&params, table, context)
 }
 
-fn by_mcvq(table: &Table<f64>, [parts, states]: Size, context: &Context) -> Result<Vec<f64>> {
-    let params = McvqParams::new(parts, states);
+fn by_mcvq(table: &Table<f64>, size: Size, context: &Context) -> Result<Vec<f64>> {
+    let params = McvqParams::new(size[0], size[1]);
     let (model, _) = mcvq::fit(&params, table, &parts_plan(), context, &mut Silent)?;
     filled(&model, table, context)
 }
 
-fn by_mcfa(table: &Table<f64>, [parts, factors]: Size, context: &Context) -> Result<Vec<f64>> {
-    let params = McfaParams::new(parts, factors);
+fn by_mcfa(table: &Table<f64>, size: Size, context: &Context) -> Result<Vec<f64>> {
+    let params = McfaParams::new(size[0], size[1]);
     let (model, _) = mcfa::fit(&params, table, &parts_plan(), context, &mut Silent)?;
     filled(&model, table, context)
 }
 
-fn by_gvq(table: &Table<f64>, [features, _]: Size, context: &Context) -> Result<Vec<f64>> {
-    let (model, _) = gvq::fit(&GvqParams::new(features), table, &plan(), context, &mut Silent)?;
+fn by_gvq(table: &Table<f64>, size: Size, context: &Context) -> Result<Vec<f64>> {
+    let (model, _) = gvq::fit(&GvqParams::new(size[0]), table, &plan(), context, &mut Silent)?;
     filled(&model, table, context)
 }
 
-fn by_vq(table: &Table<f64>, [n, _]: Size, context: &Context) -> Result<Vec<f64>> {
-    let (model, _) = vq::fit(&VqParams::new(n), table, &plan(), context, &mut Silent)?;
+fn by_vq(table: &Table<f64>, size: Size, context: &Context) -> Result<Vec<f64>> {
+    let (model, _) = vq::fit(&VqParams::new(size[0]), table, &plan(), context, &mut Silent)?;
     filled(&model, table, context)
 }
 
@@ -150,70 +152,71 @@ const MODELS: [(&str, Fill, [&[Size]; 3]); 12] = [
         "factor analysis",
         by_fa,
         [
-            &[[1, 0], [2, 0], [3, 0], [4, 0], [5, 0], [6, 0], [8, 0]],
-            &[[5, 0], [10, 0], [15, 0], [20, 0], [30, 0], [40, 0]],
-            &[[20, 0], [40, 0], [80, 0]],
+            &[&[1], &[2], &[3], &[4], &[5], &[6], &[8]],
+            &[&[5], &[10], &[15], &[20], &[30], &[40]],
+            &[&[20], &[40], &[80]],
         ],
     ),
     (
         "probabilistic PCA",
         by_ppca,
         [
-            &[[1, 0], [2, 0], [3, 0], [4, 0], [5, 0], [6, 0], [8, 0]],
-            &[[5, 0], [10, 0], [15, 0], [20, 0], [30, 0], [40, 0]],
-            &[[20, 0], [40, 0], [80, 0]],
+            &[&[1], &[2], &[3], &[4], &[5], &[6], &[8]],
+            &[&[5], &[10], &[15], &[20], &[30], &[40]],
+            &[&[20], &[40], &[80]],
         ],
     ),
     (
         "NMF",
         by_nmf,
         [
-            &[[1, 0], [2, 0], [3, 0], [4, 0], [5, 0], [6, 0], [8, 0]],
-            &[[5, 0], [10, 0], [15, 0], [20, 0], [30, 0], [40, 0]],
-            &[[20, 0], [40, 0], [80, 0]],
+            &[&[1], &[2], &[3], &[4], &[5], &[6], &[8]],
+            &[&[5], &[10], &[15], &[20], &[30], &[40]],
+            &[&[20], &[40], &[80]],
         ],
     ),
-    (
-        "diagonal mixture",
-        by_diagonal,
-        [&[[3, 0], [5, 0], [10, 0]], &[[60, 0]], &[[60, 0], [120, 0]]],
-    ),
+    ("diagonal mixture", by_diagonal, [&[&[3], &[5], &[10]], &[&[60]], &[&[60], &[120]]]),
     (
         "full mixture",
         by_full,
         [
-            &[[1, 0], [2, 30], [3, 100], [5, 100]],
-            &[[1, 0], [2, 100], [4, 300], [8, 300]],
-            &[[1, 0], [4, 300], [10, 300], [20, 300], [40, 300]],
+            &[&[1, 0, 1], &[2, 30, 1], &[2, 30, 50], &[3, 100, 1], &[3, 100, 50], &[5, 100, 50]],
+            &[&[1, 0, 1], &[2, 100, 1], &[4, 300, 1], &[4, 300, 50], &[8, 300, 1], &[8, 300, 50]],
+            &[
+                &[1, 0, 1],
+                &[10, 300, 10],
+                &[10, 300, 50],
+                &[20, 300, 1],
+                &[20, 300, 10],
+                &[20, 300, 50],
+                &[20, 300, 100],
+                &[40, 300, 50],
+            ],
         ],
     ),
     (
         "tied mixture",
         by_tied,
-        [
-            &[[1, 0], [2, 0], [4, 0]],
-            &[[1, 0], [4, 0], [10, 0], [20, 0]],
-            &[[5, 0], [10, 0], [20, 0], [40, 0]],
-        ],
+        [&[&[1], &[2], &[4]], &[&[1], &[4], &[10], &[20]], &[&[5], &[10], &[20], &[40]]],
     ),
     (
         "Student mixture",
         by_student,
-        [&[[1, 1], [2, 1], [3, 5]], &[[1, 1], [2, 10], [4, 30]], &[[1, 1], [2, 10]]],
+        [&[&[1, 1], &[2, 1], &[3, 5]], &[&[1, 1], &[2, 10], &[4, 30]], &[&[1, 1], &[2, 10]]],
     ),
     (
         "factor analysers",
         by_low_rank,
         [
-            &[[1, 3], [2, 3], [3, 2]],
-            &[[1, 30], [4, 20], [8, 15], [16, 10]],
-            &[[5, 30], [10, 25], [20, 20], [40, 15]],
+            &[&[1, 3], &[2, 3], &[3, 2]],
+            &[&[1, 30], &[4, 20], &[8, 15], &[16, 10]],
+            &[&[5, 30], &[10, 25], &[20, 20], &[40, 15]],
         ],
     ),
-    ("VQ", by_vq, [&[[5, 0], [10, 0]], &[[60, 0]], &[[60, 0], [200, 0]]]),
-    ("MCVQ", by_mcvq, [&[[3, 12], [5, 8]], &[[8, 12]], &[[8, 16], [12, 16]]]),
-    ("MCFA", by_mcfa, [&[[3, 1], [3, 2]], &[[4, 6], [6, 6]], &[[6, 10]]]),
-    ("GVQ", by_gvq, [&[[4, 0], [8, 0]], &[[8, 0], [12, 0]], &[[12, 0]]]),
+    ("VQ", by_vq, [&[&[5], &[10]], &[&[60]], &[&[60], &[200]]]),
+    ("MCVQ", by_mcvq, [&[&[3, 12], &[5, 8]], &[&[8, 12]], &[&[8, 16], &[12, 16]]]),
+    ("MCFA", by_mcfa, [&[&[3, 1], &[3, 2]], &[&[4, 6], &[6, 6]], &[&[6, 10]]]),
+    ("GVQ", by_gvq, [&[&[4], &[8]], &[&[8], &[12]], &[&[12]]]),
 ];
 
 fn main() -> Result<()> {
@@ -273,13 +276,11 @@ fn all(name: &str, whole: &Table<f64>, context: &Context) -> Result<()> {
         let mut best = (f64::INFINITY, sizes[kind][0]);
         for &size in sizes[kind] {
             let found = error(&fill(&twice, size, context)?, &twice, &hidden);
-            if found > best.0 {
-                break;
+            if found < best.0 {
+                best = (found, size);
             }
-            best = (found, size);
         }
-        let [n, other] = best.1;
-        let size = if other == 0 { n.to_string() } else { format!("{n}, {other}") };
+        let size = best.1.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let error = error(&fill(&hidden, best.1, context)?, &hidden, whole);
         let seconds = began.elapsed().as_secs_f64();
         println!("{name:<14} {:<26} {error:>8.4}  ({seconds:.0} s)", format!("{model} ({size})"));

@@ -72,7 +72,8 @@ macro_rules! fit_here {
                     $crate::Lent::F64(source) => $generic(params, source, plan, context, observer),
                 }
             }
-            here(params, T::lend(source), plan, context, observer)
+            let source = T::lend(source);
+            context.install(|| here(params, source, plan, context, observer))
         }
     };
 }

@@ -23,8 +23,9 @@ pub struct Record {
     pub seconds: f64,
 }
 
-/// Somebody who watches learning: a progress bar, a log, a test.
-pub trait Observer {
+/// Somebody who watches learning: a progress bar, a log, a test. Learning happens on the
+/// context's threads, so it must be possible to send one there.
+pub trait Observer: Send {
     /// Called after each pass.
     fn passed(&mut self, record: &Record);
 

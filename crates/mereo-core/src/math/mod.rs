@@ -12,7 +12,9 @@ pub use exp::exp_in_place;
 pub use factors::{Whitening, inverse, product_upper, whitening};
 pub use gamma::{digamma, ln_gamma};
 pub use lbfgs::minimise;
-pub use symmetric::{Eigen, cholesky, cholesky_inverse, cholesky_solve, eigen, orient, packed};
+pub use symmetric::{
+    Eigen, cholesky, cholesky_inverse, cholesky_solve, eigen, leading_eigen, orient, packed,
+};
 
 use crate::Real;
 use faer::linalg::matmul::triangular::BlockStructure;

@@ -4,7 +4,14 @@
 //! stands at `i (i + 1) / 2 + j`. They are factored in place, without memory of their own, since
 //! a model may have one for every row of data.
 
-use faer::{MatRef, Side};
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::evd::tridiag::tridiag_in_place;
+use faer::linalg::evd::{
+    ComputeEigenvectors, self_adjoint_evd_scratch, tridiagonal_self_adjoint_evd,
+};
+use faer::linalg::householder::apply_block_householder_sequence_on_the_left_in_place_with_conj as reflect;
+use faer::linalg::qr::no_pivoting::factor::recommended_block_size;
+use faer::{Col, Conj, Mat, MatRef, Par};
 
 use crate::{Error, Place, Result};
 
@@ -28,17 +35,68 @@ pub struct Eigen {
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
 pub fn eigen(matrix: &[f64], n: usize) -> Result<Eigen> {
-    let view = MatRef::from_row_major_slice(&matrix[..n * n], n, n);
-    let found = view.self_adjoint_eigen(Side::Lower).map_err(|_| {
+    leading_eigen(matrix, n, n)
+}
+
+/// The `count` largest eigenvalues, and their eigenvectors, of a symmetric `[n, n]` matrix, of
+/// which the lower triangle is looked at.
+///
+/// With reflections Q that make the matrix tridiagonal, `A = Q T Qᵀ`, and the eigenvectors V of T,
+/// those of A are QV, of which only the wanted columns are worked out.
+///
+/// ```
+/// let eigen = mereo_core::math::leading_eigen(&[2.0, 0.0, 1.0, 2.0], 2, 1)?;
+/// assert!(eigen.values.len() == 1 && (eigen.values[0] - 3.0).abs() < 1e-12);
+/// assert!(eigen.vectors.len() == 2 && (eigen.vectors[1] - 0.5f64.sqrt()).abs() < 1e-12);
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+pub fn leading_eigen(matrix: &[f64], n: usize, count: usize) -> Result<Eigen> {
+    let count = count.min(n);
+    if count == 0 {
+        return Ok(Eigen { values: Vec::new(), vectors: Vec::new() });
+    }
+    let params = Default::default();
+    let yes = ComputeEigenvectors::Yes;
+    let mut memory = MemBuffer::new(self_adjoint_evd_scratch::<f64>(n, yes, Par::Seq, params));
+    let memory = MemStack::new(&mut memory);
+    let mut reflected = MatRef::from_row_major_slice(&matrix[..n * n], n, n).to_owned();
+    let mut coefficients = Mat::zeros(recommended_block_size::<f64>(n, n), n - 1);
+    tridiag_in_place(
+        reflected.as_mut(),
+        coefficients.as_mut(),
+        Par::Seq,
+        memory,
+        Default::default(),
+    );
+    let diagonal = Col::from_fn(n, |i| reflected[(i, i)]);
+    let beside = Col::from_fn(n, |i| if i + 1 < n { reflected[(i + 1, i)] } else { 0.0 });
+    let (mut values, mut vectors) = (Col::zeros(n), Mat::zeros(n, n));
+    tridiagonal_self_adjoint_evd(
+        diagonal.as_diagonal(),
+        beside.as_diagonal(),
+        values.as_diagonal_mut(),
+        Some(vectors.as_mut()),
+        Par::Seq,
+        memory,
+        params,
+    )
+    .map_err(|_| {
         Error::found(
             Place::default(),
             format!("{n} columns whose principal directions cannot be computed"),
             "finite numbers of like magnitude; rescale the columns",
         )
     })?;
-    let (vectors, values) = (found.U(), found.S().column_vector());
-    let mut eigen = Eigen { values: Vec::with_capacity(n), vectors: vec![0.0; n * n] };
-    for (i, out) in eigen.vectors.chunks_exact_mut(n.max(1)).enumerate() {
+    reflect(
+        reflected.submatrix(1, 0, n - 1, n - 1),
+        coefficients.as_ref(),
+        Conj::No,
+        vectors.as_mut().submatrix_mut(1, n - count, n - 1, count),
+        Par::Seq,
+        memory,
+    );
+    let mut eigen = Eigen { values: Vec::with_capacity(count), vectors: vec![0.0; count * n] };
+    for (i, out) in eigen.vectors.chunks_exact_mut(n).enumerate() {
         eigen.values.push(values[n - 1 - i]);
         for (d, v) in out.iter_mut().enumerate() {
             *v = vectors[(d, n - 1 - i)];

@@ -254,14 +254,14 @@ impl<T: Real> Frame<T> {
     }
 
     /// A whole row of cells in the frame's units; a missing one stays missing.
-    pub fn row(&self, cells: &[T], out: &mut [T]) {
+    pub fn row<U: Real>(&self, cells: &[T], out: &mut [U]) {
         widest(
             #[inline(always)]
             || {
                 for (((x, &cell), &centre), &inverse) in
                     out.iter_mut().zip(cells).zip(&self.centre).zip(&self.inverse)
                 {
-                    *x = limited((cell - centre) * inverse);
+                    *x = U::of(limited((cell - centre) * inverse).wide());
                 }
             },
         );
