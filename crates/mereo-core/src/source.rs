@@ -272,10 +272,12 @@ impl<T: Real> Source<T> for Table<T> {
     fn batch_rows(&self) -> usize {
         match self.cells() {
             Cells::Dense(_) => batch_rows(Table::columns(self)),
-            // A sparse row costs what it stores, not what it could hold.
+            // A sparse row costs what it stores, not what it could hold. The more rows, the more
+            // entries of a batch share a column; but all lanes should have something to do.
             Cells::Sparse(cells) => {
                 let stored = cells.values().len() / cells.rows().max(1);
-                (4 * BATCH_CELLS / stored.max(1)).clamp(64, 4096)
+                let most = cells.rows().div_ceil(8).max(256);
+                (8 * BATCH_CELLS / stored.max(1)).clamp(64, 8192).min(most)
             }
         }
     }
