@@ -11,7 +11,7 @@ use faer::linalg::evd::{
 };
 use faer::linalg::householder::apply_block_householder_sequence_on_the_left_in_place_with_conj as reflect;
 use faer::linalg::qr::no_pivoting::factor::recommended_block_size;
-use faer::{Col, Conj, Mat, MatRef, Par};
+use faer::{Col, Conj, Mat, MatRef, Par, Spec};
 
 use crate::{Error, Place, Result};
 
@@ -55,19 +55,13 @@ pub fn leading_eigen(matrix: &[f64], n: usize, count: usize) -> Result<Eigen> {
     if count == 0 {
         return Ok(Eigen { values: Vec::new(), vectors: Vec::new() });
     }
-    let params = Default::default();
+    let params = Spec::default();
     let yes = ComputeEigenvectors::Yes;
     let mut memory = MemBuffer::new(self_adjoint_evd_scratch::<f64>(n, yes, Par::Seq, params));
     let memory = MemStack::new(&mut memory);
     let mut reflected = MatRef::from_row_major_slice(&matrix[..n * n], n, n).to_owned();
     let mut coefficients = Mat::zeros(recommended_block_size::<f64>(n, n), n - 1);
-    tridiag_in_place(
-        reflected.as_mut(),
-        coefficients.as_mut(),
-        Par::Seq,
-        memory,
-        Default::default(),
-    );
+    tridiag_in_place(reflected.as_mut(), coefficients.as_mut(), Par::Seq, memory, Spec::default());
     let diagonal = Col::from_fn(n, |i| reflected[(i, i)]);
     let beside = Col::from_fn(n, |i| if i + 1 < n { reflected[(i + 1, i)] } else { 0.0 });
     let (mut values, mut vectors) = (Col::zeros(n), Mat::zeros(n, n));
