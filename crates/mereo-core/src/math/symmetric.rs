@@ -220,6 +220,27 @@ mod tests {
     }
 
     #[test]
+    fn leading_eigenvectors_are_the_first_of_all() {
+        for n in [1, 2, 9, 150] {
+            // Only the lower triangle counts.
+            let mut matrix = some_matrix(n);
+            for i in 0..n {
+                matrix[i * n + i + 1..(i + 1) * n].fill(f64::NAN);
+            }
+            let all = eigen(&matrix, n).unwrap();
+            for count in [0, 1, n / 2, n, n + 3] {
+                let some = leading_eigen(&matrix, n, count).unwrap();
+                let count = count.min(n);
+                assert_eq!(some.values, all.values[..count]);
+                assert_eq!(some.vectors.len(), count * n);
+                for (a, b) in some.vectors.iter().zip(&all.vectors) {
+                    assert!((a - b).abs() < 1e-10, "{a} {b}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn inverse_times_matrix_is_one() {
         let n = 6;
         let full = some_matrix(n);
