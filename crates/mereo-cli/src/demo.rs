@@ -101,7 +101,7 @@ pub(crate) fn run(args: &DemoArgs, voice: Voice) -> Result<ExitCode> {
         model: &model_path.to_string_lossy(),
         data: (args.seed == 0).then_some(&*data_name),
     };
-    page::write(&fitted, Some(&table as &dyn Source<f32>), &names, &report_path, &context)?;
+    page::write(&fitted, &[], Some(&table as &dyn Source<f32>), &names, &report_path, &context)?;
     output::print(&format!(
         "\n{learned}\n{}\nThe report to look at: {}\n",
         recovery(&fitted, &truth)?,

@@ -10,11 +10,12 @@ use mereo_core::{
 };
 use mereo_mixture::Covariance;
 use mereo_quantize::Gvq;
-use mereo_report::{Combination, FeaturesView, ShownLayer, ShownRows, Subject};
+use mereo_report::{Combination, Compared, FeaturesView, ShownLayer, ShownRows, Subject};
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::class_page::Classes;
 use crate::encode::codes;
+use crate::fit::criteria;
 use crate::fitted::{Fitted, for_each_batch};
 use crate::reconstruct::reconstruct;
 use crate::sample::draw;
@@ -31,9 +32,10 @@ pub(crate) struct Names<'a> {
     pub(crate) data: Option<&'a str>,
 }
 
-/// Writes a report on a model, with rows of data if there are any.
+/// Writes a report on a model, with rows of data if there are any, beside other models.
 pub(crate) fn write<T: Real>(
     fitted: &Fitted,
+    others: &[Fitted],
     data: Option<&dyn Source<T>>,
     names: &Names<'_>,
     path: &Path,
@@ -58,6 +60,15 @@ pub(crate) fn write<T: Real>(
     let drawn = classes.as_ref().map(Classes::drawn).unwrap_or_default();
     let layers = Layers::of(fitted, context)?;
     let layers = layers.shown();
+    let own = seen.as_ref().and_then(|seen| seen.scores.as_ref()).map(|scores| scores.mean);
+    let mut compared = vec![likelihood(fitted, own)];
+    for other in others {
+        let shown = data.map(|data| mean_score(other, data, context)).transpose()?.flatten();
+        compared.push(likelihood(other, shown));
+    }
+    if others.is_empty() && compared[0].parameters.is_none() {
+        compared.clear();
+    }
     let subject = Subject {
         layers: &layers,
         features: features.as_ref().map(Features::view),
@@ -71,11 +82,42 @@ pub(crate) fn write<T: Real>(
         samples: samples.as_ref(),
         classes: classes.as_ref().map(|classes| classes.shown(&drawn)),
         scores: seen.as_ref().and_then(|seen| seen.scores.as_ref()),
+        compared: &compared,
         model_file: Some(names.model),
         data_file: names.data,
         ..Subject::new(names.title, &fitted.manifest)
     };
     mereo_report::write(&subject, path)
+}
+
+/// How likely a model makes rows on the average, if it can tell.
+fn mean_score<T: Real>(
+    fitted: &Fitted,
+    data: &dyn Source<T>,
+    context: &Context,
+) -> Result<Option<f64>> {
+    if fitted.model.scorer::<T>().is_none() {
+        return Ok(None);
+    }
+    let scores = score(fitted, data, None, context).map_err(|e| e.in_file(&fitted.path))?;
+    Ok(Some(scores.mean))
+}
+
+/// What a model is compared by.
+fn likelihood(fitted: &Fitted, shown: Option<f64>) -> Compared<'_> {
+    let training = fitted.manifest.training.as_ref();
+    let counted = training.and_then(|training| criteria(&fitted.model, training));
+    let learned =
+        |t: &mereo_core::Training| t.log_likelihood.unwrap_or(t.bound) / t.rows.max(1) as f64;
+    Compared {
+        name: fitted.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model"),
+        kind: fitted.model.kind(),
+        parameters: fitted.model.free_parameters(),
+        learned: training.map(learned),
+        aic: counted.map(|counted| counted.aic),
+        bic: counted.map(|counted| counted.bic),
+        shown,
+    }
 }
 
 /// The layers of a deep mixture: names, usage, and what their components make of one draw. Its paths

@@ -23,7 +23,8 @@ Examples:
   mereo report model.safetensors -o report.html
   mereo report model.safetensors data.csv -o report.html
   mereo report faces.safetensors toy:faces --title \"Toy faces\" -o faces.html
-  mereo report patches.safetensors patches.npy --picture 8x8 -o patches.html")]
+  mereo report patches.safetensors patches.npy --picture 8x8 -o patches.html
+  mereo report ten.safetensors test.csv --beside five.safetensors --beside twenty.safetensors -o ten.html")]
 pub(crate) struct ReportArgs {
     /// The model file
     #[arg(value_name = "MODEL")]
@@ -46,6 +47,11 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "HxW", value_parser = size)]
     picture: Option<(usize, usize)>,
 
+    /// Another model of the same columns, to be compared by how likely rows are and how many numbers it
+    /// took; may be given several times
+    #[arg(long, value_name = "MODEL")]
+    beside: Vec<PathBuf>,
+
     #[command(flatten)]
     threads: Threads,
 
@@ -54,11 +60,22 @@ pub(crate) struct ReportArgs {
 }
 
 pub(crate) fn run(args: &ReportArgs, voice: Voice) -> Result<ExitCode> {
-    let inputs: Vec<_> = [Some(&args.model), args.data.as_ref()].into_iter().flatten().collect();
-    output::check_output(&args.output, &inputs.iter().map(|i| i.as_path()).collect::<Vec<_>>())?;
+    let inputs = [Some(&args.model), args.data.as_ref()].into_iter().flatten().chain(&args.beside);
+    output::check_output(&args.output, &inputs.map(PathBuf::as_path).collect::<Vec<_>>())?;
     let mut fitted = Fitted::open(&args.model)?;
+    let others = args.beside.iter().map(|path| Fitted::open(path)).collect::<Result<Vec<_>>>()?;
+    let columns = fitted.model.columns();
+    if let Some(other) = others.iter().find(|other| other.model.columns() != columns) {
+        let problem = format!(
+            "`{}` has {} columns, `{}` has {columns}: they are not of the same data",
+            other.path.display(),
+            other.model.columns(),
+            args.model.display(),
+        );
+        return Err(Error::option("beside", problem));
+    }
     if let Some((height, width)) = args.picture {
-        let (picture, columns) = (Picture { height, width, channels: 1 }, fitted.model.columns());
+        let picture = Picture { height, width, channels: 1 };
         let cells = picture.columns();
         if cells != Some(columns) && cells != columns.checked_add(1) {
             let problem =
@@ -76,11 +93,11 @@ pub(crate) fn run(args: &ReportArgs, voice: Voice) -> Result<ExitCode> {
         data: data_name.as_deref(),
     };
     match &args.data {
-        None => page::write::<f64>(&fitted, None, &names, &args.output, &context)?,
+        None => page::write::<f64>(&fitted, &others, None, &names, &args.output, &context)?,
         Some(path) => {
             let data = fitted.open_data(path, &args.reading, voice)?;
             with_data!(&data, held => {
-                page::write(&fitted, Some(held.source()), &names, &args.output, &context)
+                page::write(&fitted, &others, Some(held.source()), &names, &args.output, &context)
                     .map_err(|e| e.in_file(path))?;
             });
         }

@@ -30,6 +30,7 @@
 mod about;
 mod chart;
 mod classes;
+mod compared;
 mod components;
 mod features;
 mod gates;
@@ -57,7 +58,9 @@ use std::path::Path;
 
 use mereo_core::{Result, write_atomically};
 
-pub use subject::{Combination, Drawn, FeaturesView, ShownClasses, ShownLayer, ShownRows, Subject};
+pub use subject::{
+    Combination, Compared, Drawn, FeaturesView, ShownClasses, ShownLayer, ShownRows, Subject,
+};
 
 /// The page, as text.
 ///

@@ -4,8 +4,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::view::View;
 use crate::{
-    about, classes, components, features, layers, parts, rows, samples, scores, sizes, summary,
-    text, training,
+    about, classes, compared, components, features, layers, parts, rows, samples, scores, sizes,
+    summary, text, training,
 };
 
 const STYLE: &str = include_str!("style.css");
@@ -30,6 +30,7 @@ pub(crate) fn page(view: &View<'_>) -> Markup {
         classes::section(view),
         sizes::section(view),
         training::section(view),
+        compared::section(view),
         rows::section(view),
         samples::section(view),
         scores::section(view),

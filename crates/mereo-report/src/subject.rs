@@ -40,6 +40,8 @@ pub struct Subject<'a> {
     pub classes: Option<ShownClasses<'a>>,
     /// The log densities of many rows.
     pub scores: Option<&'a Scores>,
+    /// This model and others, by their likelihoods and parameters; this one is the first.
+    pub compared: &'a [Compared<'a>],
     /// What the command lines on the page call the model file.
     pub model_file: Option<&'a str>,
     /// What the command lines on the page call the data.
@@ -68,10 +70,40 @@ impl<'a> Subject<'a> {
             samples: None,
             classes: None,
             scores: None,
+            compared: &[],
             model_file: None,
             data_file: None,
         }
     }
+}
+
+/// A model's likelihood, and how many numbers it took to reach it.
+///
+/// ```
+/// use mereo_core::Manifest;
+/// use mereo_report::{Compared, Subject, render};
+/// let one = Compared { name: "a", kind: "gmm", parameters: Some(4), learned: Some(-1.5), aic: None, bic: None, shown: None };
+/// let two = Compared { name: "b", parameters: Some(9), learned: Some(-1.2), ..one };
+/// let manifest = Manifest::new("gmm");
+/// let page = render(&Subject { compared: &[one, two], ..Subject::new("a", &manifest) });
+/// assert!(page.contains("Likelihood against parameters"));
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Compared<'a> {
+    /// What the model is called.
+    pub name: &'a str,
+    /// What kind of model it is.
+    pub kind: &'a str,
+    /// How many numbers were free to be learned, if that was counted.
+    pub parameters: Option<usize>,
+    /// Nats a row of the rows that it was learned from.
+    pub learned: Option<f64>,
+    /// Akaike's criterion.
+    pub aic: Option<f64>,
+    /// The Bayesian one.
+    pub bic: Option<f64>,
+    /// Nats a row of the rows shown.
+    pub shown: Option<f64>,
 }
 
 /// A layer of a deep mixture.

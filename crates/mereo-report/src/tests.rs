@@ -4,7 +4,7 @@ use mereo_core::{
     Dense, Manifest, PartsView, Picture, Restart, ScoreKind, Scores, Status, Training,
 };
 
-use crate::{ShownRows, Subject, render};
+use crate::{Compared, ShownRows, Subject, render};
 
 const HOSTILE: &str = "\"><script>alert(1)</script>";
 
@@ -265,6 +265,37 @@ fn numbers_that_are_none_are_shown_as_dashes() {
         });
         assert_sound(&page);
     }
+}
+
+#[test]
+fn models_beside_one_another_are_drawn_and_listed() {
+    let model = |name, kind, parameters, shown| Compared {
+        name,
+        kind,
+        parameters,
+        learned: Some(-2.0),
+        aic: Some(10.0),
+        bic: Some(f64::NAN),
+        shown,
+    };
+    let compared = [
+        model("four", "gmm", Some(1234), Some(-1.5)),
+        model("<i>", "deep-gmm", Some(99), Some(f64::NEG_INFINITY)),
+        model("eight", "gmm", Some(20), Some(-1.75)),
+        model("parts", "mcvq", None, None),
+    ];
+    let manifest = Manifest::new("gmm");
+    let page = render(&Subject { compared: &compared, ..Subject::new("Beside", &manifest) });
+    assert_sound(&page);
+    // Two models have both numbers; the fewer parameters are drawn to the left.
+    assert_eq!(page.matches("class=\"dot\"").count(), 2);
+    assert!(page.contains("1,234") && page.contains("&lt;i&gt;") && page.contains("this one"));
+    let one = render(&Subject { compared: &compared[..1], ..Subject::new("Alone", &manifest) });
+    assert_sound(&one);
+    assert!(one.contains("Likelihood against parameters") && !one.contains("class=\"dot\""));
+    let many = vec![compared[0]; 200];
+    let many = render(&Subject { compared: &many, ..Subject::new("Many", &manifest) });
+    assert!(many.contains("150 more are not shown"));
 }
 
 #[test]

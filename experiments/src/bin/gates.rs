@@ -41,10 +41,9 @@ fn main() -> Result<()> {
             entropies.push(gate_entropy(&model.parts()));
             errors.push(mean_rms(&model, &test.table, &context)?);
             if seed == 0 {
-                let plain = |c: char| if c.is_alphanumeric() { c } else { '-' };
-                let file: String = name.to_lowercase().chars().map(plain).collect();
-                let file = format!("gates-{}", file.trim_end_matches('-'));
-                draw_parts(&model.parts(), SHAPE, &file)?;
+                let words = name.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty());
+                let file = words.collect::<Vec<_>>().join("-").to_lowercase();
+                draw_parts(&model.parts(), SHAPE, &format!("gates-{file}"))?;
             }
         }
         let found = purities.iter().filter(|p| **p > 0.9999).count();

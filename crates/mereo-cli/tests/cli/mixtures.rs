@@ -18,6 +18,28 @@ fn data() -> String {
 }
 
 #[test]
+fn a_report_sets_models_beside_one_another() {
+    let world = World::new();
+    world.write("d.csv", data());
+    world.write("e.csv", "x,y\n1,2\n2,1\n3,5\n");
+    for n in [1, 2, 3] {
+        world.ok(&format!("fit gmm d.csv --components {n} --passes 20 -o g{n}.safetensors"));
+    }
+    world.ok("fit gmm e.csv --components 1 -o e.safetensors");
+    world.ok("report g2.safetensors d.csv -o alone.html");
+    let alone = world.text("alone.html");
+    assert!(alone.contains("Likelihood against parameters") && !alone.contains("class=\"dot\""));
+    let beside = "--beside g1.safetensors --beside g3.safetensors";
+    for data in ["", "d.csv"] {
+        world.ok(&format!("report g2.safetensors {data} {beside} -o page.html"));
+        assert_eq!(world.text("page.html").matches("class=\"dot\"").count(), 3);
+    }
+    let told = world.refused("report g2.safetensors --beside e.safetensors -o page.html");
+    assert!(told.contains("--beside") || told.contains("`beside`"), "{told}");
+    assert!(told.contains("e.safetensors") && told.contains("has 2 columns"), "{told}");
+}
+
+#[test]
 fn every_mixture_does_what_it_can() {
     let world = World::new();
     world.write("d.csv", data());
