@@ -24,7 +24,7 @@ Examples:
   mereo report model.safetensors data.csv -o report.html
   mereo report faces.safetensors toy:faces --title \"Toy faces\" -o faces.html
   mereo report patches.safetensors patches.npy --picture 8x8 -o patches.html
-  mereo report ten.safetensors test.csv --beside five.safetensors --beside twenty.safetensors -o ten.html")]
+  mereo report ten.safetensors test.csv --beside five.safetensors -o ten.html")]
 pub(crate) struct ReportArgs {
     /// The model file
     #[arg(value_name = "MODEL")]
