@@ -226,12 +226,16 @@ pub(crate) struct Criteria {
     pub(crate) bic: f64,
 }
 
-/// `2k - 2L` and `k log n - 2L` of models that count their parameters, with L the log likelihood, or the
-/// bound where that is all that is known.
+/// The log likelihood of the rows learned from, or the bound where that is all that is known.
+pub(crate) fn log_likelihood(training: &Training) -> f64 {
+    training.log_likelihood.unwrap_or(training.bound)
+}
+
+/// `2k - 2L` and `k log n - 2L` of models that count their parameters, with L the log likelihood.
 pub(crate) fn criteria(model: &mereo::AnyModel, training: &Training) -> Option<Criteria> {
     let parameters = model.free_parameters()?;
     let (k, n) = (parameters as f64, training.rows.max(1) as f64);
-    let likelihood = training.log_likelihood.unwrap_or(training.bound);
+    let likelihood = log_likelihood(training);
     let aic = 2.0 * k - 2.0 * likelihood;
     Some(Criteria { parameters, aic, bic: k * n.ln() - 2.0 * likelihood })
 }

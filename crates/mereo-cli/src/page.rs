@@ -15,7 +15,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::class_page::Classes;
 use crate::encode::codes;
-use crate::fit::criteria;
+use crate::fit::{criteria, log_likelihood};
 use crate::fitted::{Fitted, for_each_batch};
 use crate::reconstruct::reconstruct;
 use crate::sample::draw;
@@ -107,13 +107,11 @@ fn mean_score<T: Real>(
 fn likelihood(fitted: &Fitted, shown: Option<f64>) -> Compared<'_> {
     let training = fitted.manifest.training.as_ref();
     let counted = training.and_then(|training| criteria(&fitted.model, training));
-    let learned =
-        |t: &mereo_core::Training| t.log_likelihood.unwrap_or(t.bound) / t.rows.max(1) as f64;
     Compared {
         name: fitted.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model"),
         kind: fitted.model.kind(),
         parameters: fitted.model.free_parameters(),
-        learned: training.map(learned),
+        learned: training.map(|t| log_likelihood(t) / t.rows.max(1) as f64),
         aic: counted.map(|counted| counted.aic),
         bic: counted.map(|counted| counted.bic),
         shown,

@@ -64,18 +64,9 @@ pub(crate) fn run(args: &ReportArgs, voice: Voice) -> Result<ExitCode> {
     output::check_output(&args.output, &inputs.map(PathBuf::as_path).collect::<Vec<_>>())?;
     let mut fitted = Fitted::open(&args.model)?;
     let others = args.beside.iter().map(|path| Fitted::open(path)).collect::<Result<Vec<_>>>()?;
-    let columns = fitted.model.columns();
-    if let Some(other) = others.iter().find(|other| other.model.columns() != columns) {
-        let problem = format!(
-            "`{}` has {} columns, `{}` has {columns}: they are not of the same data",
-            other.path.display(),
-            other.model.columns(),
-            args.model.display(),
-        );
-        return Err(Error::option("beside", problem));
-    }
+    others.iter().try_for_each(|other| check_same_columns(&fitted, other))?;
     if let Some((height, width)) = args.picture {
-        let picture = Picture { height, width, channels: 1 };
+        let (picture, columns) = (Picture { height, width, channels: 1 }, fitted.model.columns());
         let cells = picture.columns();
         if cells != Some(columns) && cells != columns.checked_add(1) {
             let problem =
@@ -104,4 +95,24 @@ pub(crate) fn run(args: &ReportArgs, voice: Voice) -> Result<ExitCode> {
     }
     voice.say(format_args!("the report is {}", args.output.display()));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses a model of other columns, whose likelihoods would mean nothing beside these.
+fn check_same_columns(fitted: &Fitted, other: &Fitted) -> Result<()> {
+    let (own, theirs) = (fitted.model.columns(), other.model.columns());
+    let (name, other_name) = (fitted.path.display(), other.path.display());
+    if own != theirs {
+        let problem = format!("`{other_name}` has {theirs} columns, `{name}` has {own}");
+        return Err(Error::option("beside", problem));
+    }
+    let names = fitted.manifest.columns.iter().flatten();
+    let pairs = names.zip(other.manifest.columns.iter().flatten());
+    match pairs.into_iter().find(|(own, theirs)| own != theirs) {
+        None => Ok(()),
+        Some((own, theirs)) => {
+            let problem =
+                format!("`{other_name}` has a column `{theirs}` where `{name}` has `{own}`");
+            Err(Error::option("beside", problem))
+        }
+    }
 }

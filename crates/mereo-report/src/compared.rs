@@ -25,7 +25,8 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
                 "How many numbers were free to be learned, and what they were good for. AIC and BIC "
                 "weigh one against the other on the rows learned from: smaller is better. They, and the "
                 "nats of those rows, compare only models that prepare their rows alike; nats of the rows "
-                "shown are those of the data itself."
+                "shown are those of the data itself. Where a density is known by a bound alone, it is the "
+                "bound."
             }
             (drawing(models))
             (table(models))

@@ -52,8 +52,8 @@ fn error(filled: &[f64], hidden: &Table<f64>, whole: &Table<f64>) -> f64 {
     (sum / count).sqrt()
 }
 
-/// What is chosen of a model: of most only its size; of full mixtures the size, the rows of shrinkage and
-/// thousandths of the columns' variance that none falls below.
+/// What is chosen of a model, as its function below reads it: how large it is, then whatever else there is;
+/// floors in thousandths of the columns' variance.
 type Size = &'static [usize];
 type Fill = fn(&Table<f64>, Size, &Context) -> Result<Vec<f64>>;
 

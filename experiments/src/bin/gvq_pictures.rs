@@ -115,22 +115,10 @@ fn photographs() -> Result<()> {
             }
             Ok((format!("{name}, {block} x {block}"), points))
         };
-        let books = [
-            (4, 16),
-            (4, 64),
-            (4, 256),
-            (4, 512),
-            (8, 16),
-            (8, 64),
-            (8, 256),
-            (8, 512),
-            (16, 16),
-            (16, 64),
-        ];
         let mut curves = Vec::new();
-        for block in [4, 8, 16] {
-            let sizes = books.iter().filter(|b| b.0 == block).map(|b| (b.1, 0));
-            curves.push(measure("VQ", block, &sizes.collect::<Vec<_>>())?);
+        for (block, most) in [(4, 512), (8, 512), (16, 64)] {
+            let sizes = [16, 64, 256, 512].into_iter().filter(|&size| size <= most);
+            curves.push(measure("VQ", block, &sizes.map(|size| (size, 0)).collect::<Vec<_>>())?);
         }
         let features = [
             measure("GVQ", 8, &[(1, 8), (1, 16), (1, 24), (1, 32)])?,

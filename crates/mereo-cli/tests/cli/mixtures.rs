@@ -25,7 +25,10 @@ fn a_report_sets_models_beside_one_another() {
     for n in [1, 2, 3] {
         world.ok(&format!("fit gmm d.csv --components {n} --passes 20 -o g{n}.safetensors"));
     }
-    world.ok("fit gmm e.csv --components 1 -o e.safetensors");
+    world.write("f.csv", data().replace("a,b,c", "a,q,c"));
+    for name in ["e", "f"] {
+        world.ok(&format!("fit gmm {name}.csv --components 1 -o {name}.safetensors"));
+    }
     world.ok("report g2.safetensors d.csv -o alone.html");
     let alone = world.text("alone.html");
     assert!(alone.contains("Likelihood against parameters") && !alone.contains("class=\"dot\""));
@@ -35,8 +38,9 @@ fn a_report_sets_models_beside_one_another() {
         assert_eq!(world.text("page.html").matches("class=\"dot\"").count(), 3);
     }
     let told = world.refused("report g2.safetensors --beside e.safetensors -o page.html");
-    assert!(told.contains("--beside") || told.contains("`beside`"), "{told}");
-    assert!(told.contains("e.safetensors") && told.contains("has 2 columns"), "{told}");
+    assert!(told.contains("option `beside`: `e.safetensors` has 2 columns"), "{told}");
+    let told = world.refused("report g2.safetensors --beside f.safetensors -o page.html");
+    assert!(told.contains("`f.safetensors` has a column `q` where"), "{told}");
 }
 
 #[test]
