@@ -18,16 +18,16 @@ use crate::output::{self, Voice};
 
 /// Say a picture with learned features, in few bytes
 ///
-/// The picture is cut into blocks, features of the blocks are learned, and the file keeps the
-/// features and which of them each block is made of. `mereo decompress` gives the picture back.
-/// Kilobits are counted as in the paper on generative vector quantisation: bits for every number
-/// of a feature, and a bit a block for every feature. Pictures are taken with 8 bits a channel, and
-/// transparency is not kept.
+/// The picture is cut into blocks, each is guessed from those above and to the left, features of
+/// what is left are learned, and the file keeps the features and which of them each block needs.
+/// `mereo decompress` gives the picture back. Kilobits are counted as in the paper on generative
+/// vector quantisation: bits for every number of a feature, and a bit a block for every feature.
+/// Pictures are taken with 8 bits a channel, and transparency is not kept.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   mereo compress photo.png -o photo.gvq
-  mereo compress photo.png -o photo.gvq --block 8 --features 12 --bits 8
+  mereo compress photo.png -o small.gvq --block 8 --features 24 --bits 6 --penalty 400
   mereo compress photo.png -o photo.gvq --compare --json")]
 pub(crate) struct CompressArgs {
     /// The picture: PNG, JPEG, PNM or WebP
@@ -53,6 +53,16 @@ pub(crate) struct CompressArgs {
     /// Bits that each number of a feature is rounded to
     #[arg(long, value_name = "B", default_value_t = CodecParams::default().bits)]
     bits: u8,
+
+    /// How much squared error a bit of the file must save, in squared levels of grey: more makes
+    /// smaller files. 25 to 1000 is usual
+    #[arg(long, value_name = "L", default_value_t = CodecParams::default().penalty)]
+    penalty: f64,
+
+    /// Say every block by itself, as the paper does, rather than what the blocks above and to the
+    /// left do not lead one to guess
+    #[arg(long)]
+    plain: bool,
 
     /// How colours are taken apart
     #[arg(long, value_name = "HOW", default_value = "ycbcr")]
@@ -111,6 +121,8 @@ pub(crate) fn run(args: &CompressArgs, voice: Voice) -> Result<ExitCode> {
         features: args.features,
         sets: args.sets,
         bits: args.bits,
+        penalty: args.penalty,
+        guess: !args.plain,
         colour: match args.colour {
             ColourChoice::Ycbcr => Colour::YCbCr,
             ColourChoice::Planes => Colour::Planes,
@@ -171,6 +183,8 @@ fn told(outcome: &Outcome) -> serde_json::Value {
         "features": outcome.params.features,
         "sets": outcome.params.sets,
         "bits": outcome.params.bits,
+        "penalty": outcome.params.penalty,
+        "guess": outcome.params.guess,
     })
 }
 

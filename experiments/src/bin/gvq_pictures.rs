@@ -1,5 +1,6 @@
 //! GVQ, section 6.2: the Vermeer in 16 x 16 blocks, then the rate-distortion curve with the real
-//! coder, and three photographs.
+//! coder, and three photographs. Codebooks are plain, as in the paper; features are learned plain,
+//! guessed (each block from those before it), and priced (bits must save error).
 //!
 //! `cargo xtask experiments gvq_pictures`; the number of seeds may follow. Pictures and the curve are
 //! written to `target/figures`.
@@ -28,8 +29,10 @@ fn section_6_2(vermeer: &Picture, runs: u64) -> Result<()> {
     println!("Vermeer, cropped to its upper part and scaled to 768 x 704, grey, 16 x 16 blocks");
     println!("reference: VQ of 16 24.28 dB at 74.0 kbit; GVQ of 8 26.4 dB at 55.9 kbit\n");
     let mut seen = vec![vermeer.clone()];
-    for (features, sets) in [(0, 16), (0, 11), (8, 1), (3, 2), (10, 1)] {
-        let params = CodecParams { features, sets, restarts: 4, ..CodecParams::default() };
+    for (features, sets, guess) in
+        [(0, 16, false), (0, 11, false), (8, 1, false), (3, 2, false), (10, 1, false), (8, 1, true)]
+    {
+        let params = CodecParams { features, sets, guess, restarts: 4, ..CodecParams::default() };
         let mut decibels = Vec::new();
         for seed in 0..runs {
             let context = Context::new(seed).with_threads(0)?;
@@ -59,21 +62,30 @@ fn curve(vermeer: &Picture) -> Result<()> {
     println!("\nRate and distortion with the real coder, 8 bits a number");
     let context = Context::new(0).with_threads(0)?;
     let mut curves: Vec<Curve> = Vec::new();
-    for (name, block, sizes) in [
-        ("VQ, 16 x 16", 16, vec![(4, 0), (16, 0), (64, 0), (128, 0)]),
-        ("VQ, 8 x 8", 8, vec![(4, 0), (16, 0), (64, 0), (256, 0)]),
-        ("GVQ, 16 x 16", 16, vec![(1, 2), (1, 4), (1, 8), (1, 16)]),
-        ("GVQ, 8 x 8", 8, vec![(1, 2), (1, 4), (1, 8), (1, 16)]),
-        ("GVQ of 4 sets, 8 x 8", 8, vec![(4, 1), (4, 4), (4, 8)]),
+    let plain = |sizes: &[(usize, usize)]| -> Vec<(usize, usize, f64)> {
+        sizes.iter().map(|&(sets, features)| (sets, features, 0.0)).collect()
+    };
+    let priced = [800.0, 200.0, 50.0].map(|penalty| (1, 16, penalty)).to_vec();
+    for (name, block, guess, sizes) in [
+        ("VQ, 16 x 16", 16, false, plain(&[(4, 0), (16, 0), (64, 0), (128, 0)])),
+        ("VQ, 8 x 8", 8, false, plain(&[(4, 0), (16, 0), (64, 0), (256, 0)])),
+        ("GVQ, 16 x 16", 16, false, plain(&[(1, 2), (1, 4), (1, 8), (1, 16)])),
+        ("GVQ, 8 x 8", 8, false, plain(&[(1, 2), (1, 4), (1, 8), (1, 16)])),
+        ("GVQ of 4 sets, 8 x 8", 8, false, plain(&[(4, 1), (4, 4), (4, 8)])),
+        ("GVQ, 16 x 16, guessed", 16, true, plain(&[(1, 2), (1, 4), (1, 8), (1, 16)])),
+        ("GVQ, 16 x 16, priced", 16, true, priced.clone()),
+        ("GVQ, 8 x 8, priced", 8, true, priced),
     ] {
         println!("{name}");
         let mut points = Vec::new();
-        for (sets, features) in sizes {
+        for (sets, features, penalty) in sizes {
             let params = CodecParams {
                 block,
                 features,
                 sets,
                 bits: 8,
+                penalty,
+                guess,
                 restarts: 1,
                 ..CodecParams::default()
             };
@@ -89,7 +101,8 @@ fn curve(vermeer: &Picture) -> Result<()> {
 }
 
 /// Codebooks and features of several blocks on three photographs: what features gain at equal
-/// bytes over codebooks of the same blocks, and over codebooks of whichever blocks suit them best.
+/// bytes over codebooks of the same blocks, over codebooks of whichever blocks suit them best, and
+/// over those that were guessed and priced as well.
 fn photographs() -> Result<()> {
     let Some(path) = shared("bsds300/test.tar") else { return Ok(()) };
     let context = Context::new(0).with_threads(0)?;
@@ -98,14 +111,16 @@ fn photographs() -> Result<()> {
     println!("\nThree photographs (grey, 480 x 320, {BITS} bits a number): gain at equal bytes");
     for row in [0, 33, 66] {
         let photograph = grey(&photographs, row);
-        let measure = |name: &str, block: u32, sizes: &[(usize, usize)]| -> Result<Curve> {
+        let measure = |name: &str, block: u32, guess: bool, sizes: &[(usize, usize, f64)]| {
             let mut points = Vec::new();
-            for &(sets, features) in sizes {
+            for &(sets, features, penalty) in sizes {
                 let params = CodecParams {
                     block,
                     features,
                     sets,
                     bits: BITS,
+                    penalty,
+                    guess,
                     restarts: 1,
                     ..CodecParams::default()
                 };
@@ -113,38 +128,44 @@ fn photographs() -> Result<()> {
                 let bytes = coded.to_bytes().len() as f64;
                 points.push((bytes / 1000.0, psnr(&photograph, &coded.picture()?)));
             }
-            Ok((format!("{name}, {block} x {block}"), points))
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            Ok((format!("{name}, {block} x {block}"), points)) as Result<Curve>
         };
-        let mut curves = Vec::new();
+        let mut plain = Vec::new();
         for (block, most) in [(4, 512), (8, 512), (16, 64)] {
             let sizes = [16, 64, 256, 512].into_iter().filter(|&size| size <= most);
-            curves.push(measure("VQ", block, &sizes.map(|size| (size, 0)).collect::<Vec<_>>())?);
+            let sizes: Vec<_> = sizes.map(|size| (size, 0, 0.0)).collect();
+            plain.push(measure("VQ", block, false, &sizes)?);
         }
+        let priced: Vec<_> = [1600.0, 800.0, 400.0, 100.0, 25.0].map(|l| (256, 0, l)).into();
+        let helped =
+            [measure("VQ, priced", 4, true, &priced)?, measure("VQ, priced", 8, true, &priced)?];
+        let priced: Vec<_> = [1600.0, 800.0, 400.0, 100.0, 25.0].map(|l| (1, 32, l)).into();
         let features = [
-            measure("GVQ", 8, &[(1, 8), (1, 16), (1, 24), (1, 32)])?,
-            measure("GVQ", 16, &[(1, 8), (1, 16), (1, 24)])?,
+            measure("GVQ", 8, false, &[(1, 8, 0.0), (1, 16, 0.0), (1, 24, 0.0)])?,
+            measure("GVQ", 16, false, &[(1, 8, 0.0), (1, 16, 0.0), (1, 24, 0.0)])?,
+            measure("GVQ, priced", 8, true, &priced)?,
+            measure("GVQ, priced", 16, true, &priced)?,
         ];
-        for ((name, points), same) in features.iter().zip(1..) {
+        for ((name, points), same) in features.iter().zip([1, 2, 1, 2]) {
             for &(bytes, decibels) in points {
-                let gain = |rival: Option<f64>| {
+                let gain = |rivals: &[Curve]| {
+                    let rival = rivals.iter().filter_map(|c| at(&c.1, bytes)).reduce(f64::max);
                     rival.map_or("-".to_owned(), |rival| format!("{:+.2} dB", decibels - rival))
                 };
-                let best = curves
-                    .iter()
-                    .filter_map(|c| at(&c.1, bytes))
-                    .fold(None, |a, b| Some(a.map_or(b, |a: f64| a.max(b))));
                 println!(
                     "photograph {row}, {name}: {:>5.0} bytes, {decibels:.2} dB; over VQ of the same \
-                     blocks {}, of its best blocks {}",
+                     blocks {}, of its best blocks {}, priced {}",
                     1000.0 * bytes,
-                    gain(at(&curves[same].1, bytes)),
-                    gain(best)
+                    gain(&plain[same..=same]),
+                    gain(&plain),
+                    gain(&helped)
                 );
             }
         }
-        curves.extend(features);
         let title = format!("Photograph {row}, 480 x 320: rate and distortion");
         let name = format!("photograph-{row}-rate");
+        let curves: Vec<Curve> = plain.into_iter().chain(helped).chain(features).collect();
         draw_curves(&name, &title, ("thousand bytes on disk", "PSNR, dB"), &curves)?;
     }
     Ok(())

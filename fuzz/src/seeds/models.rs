@@ -275,7 +275,15 @@ pub(crate) fn coded() -> Vec<Vec<u8>> {
     {
         let pixels = (0..20 * 20 * u32::from(channels)).map(|i| (i * 7 % 251) as u8).collect();
         let picture = Picture { width: 20, height: 20, channels, pixels };
-        let params = CodecParams { block: 4, features, sets, bits: 6, colour, restarts: 1 };
+        let params = CodecParams {
+            block: 4,
+            features,
+            sets,
+            bits: 6,
+            colour,
+            restarts: 1,
+            ..CodecParams::default()
+        };
         let coded = Coded::of_picture(&picture, &params, &context).expect("a picture");
         files.push(coded.to_bytes());
     }

@@ -24,7 +24,7 @@ pub struct Local {
 
 impl Local {
     /// The local minimum that a state leads to.
-    pub(super) fn descend_from(&mut self, problem: &Problem<'_>, mut state: u64) -> Answer {
+    pub(crate) fn descend_from(&mut self, problem: &Problem<'_>, mut state: u64) -> Answer {
         let n = problem.bias.len();
         problem.fields(state, &mut self.fields);
         loop {

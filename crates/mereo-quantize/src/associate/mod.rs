@@ -203,7 +203,7 @@ impl Answer {
     }
 
     /// Takes a state if it is better.
-    fn offer(&mut self, state: u64, energy: f64) {
+    pub(crate) fn offer(&mut self, state: u64, energy: f64) {
         if energy < self.energy {
             (self.state, self.energy) = (state, energy);
         }

@@ -1,8 +1,10 @@
 //! Bits, coded with as much as they surprise: an adaptive model of each, and a range coder.
 //!
-//! A model is the chance of a 1 in units of 2⁻¹², moved towards what came by. Whole numbers are a
-//! length in unary, bit by bit with a model each, and then their digits (Elias's gamma code, made
-//! adaptive). All arithmetic is of integers, so that every machine reads what any wrote.
+//! A model is the chance of a 1 in units of 2⁻¹⁵: the share of ones among the bits that came by, the
+//! last ones weighing more. Where several contexts each know something about a bit, [`Mixed`] makes
+//! one chance of theirs. Whole numbers are a length in unary, bit by bit with a model each, and then
+//! their digits (Elias's gamma code, made adaptive). All arithmetic is of integers, so that every
+//! machine reads what any wrote.
 
 use std::borrow::Borrow;
 use std::num::NonZeroU16;
@@ -11,14 +13,16 @@ use constriction::stream::model::{DecoderModel, EncoderModel, EntropyModel};
 use constriction::stream::queue::{RangeDecoder, RangeEncoder};
 use constriction::stream::{Decode, Encode};
 
-const PRECISION: usize = 12;
-const ONE: u16 = 1 << PRECISION;
+use super::mixed::{Contexts, Mixed};
+
+pub(super) const PRECISION: usize = 15;
+pub(super) const ONE: u16 = 1 << PRECISION;
 /// The smallest chance of either bit. It bounds how much can be said with few bytes.
-const LEAST: u16 = 32;
-/// The most bits that one byte can stand for: `8 / -log2(1 - 32/4096)`, rounded up.
-pub(super) const BITS_A_BYTE: u64 = 710;
-/// How quickly chances follow what comes by: fast at first, then by 1/32 each time.
-const SLOWEST: u8 = 5;
+pub(super) const LEAST: u16 = 64;
+/// The most bits that one byte can stand for: `8 / -log2(1 - 64/32768)`, rounded up.
+pub(super) const BITS_A_BYTE: u64 = 2837;
+/// So many bits a model remembers.
+const MEMORY: u8 = 127;
 
 /// The chance of a 1, and how much it has seen.
 #[derive(Debug, Clone, Copy)]
@@ -34,15 +38,17 @@ impl Default for Bit {
 }
 
 impl Bit {
-    fn learn(&mut self, bit: bool) {
-        let rate = (self.seen / 2 + 1).min(SLOWEST);
-        self.seen = self.seen.saturating_add(1);
-        if bit {
-            self.chance += (ONE - self.chance) >> rate;
-        } else {
-            self.chance -= self.chance >> rate;
-        }
-        self.chance = self.chance.clamp(LEAST, ONE - LEAST);
+    pub(super) fn chance(self) -> u16 {
+        self.chance
+    }
+
+    pub(super) fn learn(&mut self, bit: bool) {
+        let off = if bit { ONE - self.chance } else { self.chance };
+        // Rounded up, so that chances get all the way to the smallest.
+        let step = (2 * u32::from(off)).div_ceil(2 * u32::from(self.seen) + 3) as u16;
+        let chance = if bit { self.chance + step } else { self.chance - step };
+        self.chance = chance.clamp(LEAST, ONE - LEAST);
+        self.seen = (self.seen + 1).min(MEMORY);
     }
 }
 
@@ -83,20 +89,38 @@ impl DecoderModel<PRECISION> for Chances {
 #[derive(Debug, Clone)]
 pub(super) struct Whole {
     length: [Bit; 33],
-    /// The digit below the leading one, by length.
-    second: [Bit; 33],
+    /// The digits below the leading one, each by how many there are and by those before it.
+    digits: [Bit; 1 << MODELLED],
 }
+
+/// Numbers of fewer digits than this have models of them.
+const MODELLED: u32 = 6;
 
 impl Default for Whole {
     fn default() -> Self {
-        Self { length: [Bit::default(); 33], second: [Bit::default(); 33] }
+        Self { length: [Bit::default(); 33], digits: [Bit::default(); 1 << MODELLED] }
     }
 }
 
 /// One thing that both writing and reading do, so that they cannot disagree.
 pub(super) trait Coder {
-    /// Codes a bit: writes this one, or reads one and returns it.
-    fn bit(&mut self, model: &mut Bit, bit: bool) -> Result<bool, Broken>;
+    /// Codes a bit that is 1 with this chance: writes this one, or reads one and returns it.
+    fn by_chance(&mut self, chance: u16, bit: bool) -> Result<bool, Broken>;
+
+    /// Codes a bit by a model, which learns from it.
+    fn bit(&mut self, model: &mut Bit, bit: bool) -> Result<bool, Broken> {
+        let bit = self.by_chance(model.chance, bit)?;
+        model.learn(bit);
+        Ok(bit)
+    }
+
+    /// Codes a bit by the models of several contexts, which learn from it.
+    fn mixed(&mut self, model: &mut Mixed, near: Contexts, bit: bool) -> Result<bool, Broken> {
+        let mixture = model.mixture(near);
+        let bit = self.by_chance(mixture.chance, bit)?;
+        model.learn(near, mixture, bit);
+        Ok(bit)
+    }
 
     /// Codes a whole number below 2³².
     fn whole(&mut self, model: &mut Whole, value: u32) -> Result<u32, Broken> {
@@ -112,8 +136,10 @@ pub(super) trait Coder {
         let mut out = 1u64;
         for digit in (0..digits).rev() {
             let mut even = Bit::default();
-            let first = digit + 1 == digits;
-            let model = if first { &mut model.second[digits as usize] } else { &mut even };
+            let model = match digits {
+                0..MODELLED => &mut model.digits[(1 << digits) + out as usize],
+                _ => &mut even,
+            };
             let bit = self.bit(model, value >> digit & 1 == 1)?;
             out = out << 1 | u64::from(bit);
         }
@@ -127,42 +153,58 @@ pub(super) struct Broken;
 
 /// Writes bits.
 #[derive(Debug, Default)]
-pub(super) struct Writer(RangeEncoder<u16, u32>);
+pub(super) struct Writer(RangeEncoder<u32, u64>);
 
 impl Writer {
     pub(super) fn into_bytes(self) -> Vec<u8> {
-        let words: Vec<u16> = self.0.into();
+        let words: Vec<u32> = self.0.into();
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 }
 
 impl Coder for Writer {
-    fn bit(&mut self, model: &mut Bit, bit: bool) -> Result<bool, Broken> {
-        self.0.encode_symbol(bit, Chances(model.chance)).map_err(|_| Broken)?;
-        model.learn(bit);
+    fn by_chance(&mut self, chance: u16, bit: bool) -> Result<bool, Broken> {
+        self.0.encode_symbol(bit, Chances(chance)).map_err(|_| Broken)?;
         Ok(bit)
     }
 }
 
+/// Writes nothing, and counts the bits that writing would take.
+#[derive(Debug, Default)]
+pub(super) struct Counter {
+    pub(super) bits: f64,
+}
+
+impl Coder for Counter {
+    fn by_chance(&mut self, chance: u16, bit: bool) -> Result<bool, Broken> {
+        self.bits += price(chance, bit);
+        Ok(bit)
+    }
+}
+
+/// The bits that a bit of this chance takes.
+pub(super) fn price(chance: u16, bit: bool) -> f64 {
+    let chance = f64::from(chance) / f64::from(ONE);
+    -(if bit { chance } else { 1.0 - chance }).log2()
+}
+
 /// Reads bits.
-pub(super) struct Reader(RangeDecoder<u16, u32, constriction::backends::Cursor<u16, Vec<u16>>>);
+pub(super) struct Reader(RangeDecoder<u32, u64, constriction::backends::Cursor<u32, Vec<u32>>>);
 
 impl Reader {
     pub(super) fn new(bytes: &[u8]) -> Result<Self, Broken> {
-        let (pairs, rest) = bytes.as_chunks::<2>();
+        let (words, rest) = bytes.as_chunks::<4>();
         if !rest.is_empty() {
             return Err(Broken);
         }
-        let words: Vec<u16> = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
+        let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
         RangeDecoder::from_compressed(words).map(Self).map_err(|_| Broken)
     }
 }
 
 impl Coder for Reader {
-    fn bit(&mut self, model: &mut Bit, _: bool) -> Result<bool, Broken> {
-        let bit = self.0.decode_symbol(Chances(model.chance)).map_err(|_| Broken)?;
-        model.learn(bit);
-        Ok(bit)
+    fn by_chance(&mut self, chance: u16, _: bool) -> Result<bool, Broken> {
+        self.0.decode_symbol(Chances(chance)).map_err(|_| Broken)
     }
 }
 
@@ -191,11 +233,11 @@ mod tests {
     #[test]
     fn what_is_expected_costs_little() {
         let (mut writer, mut model) = (Writer::default(), Bit::default());
-        for _ in 0..71_000 {
+        for _ in 0..283_700 {
             writer.bit(&mut model, true).unwrap();
         }
         let bytes = writer.into_bytes().len() as u64;
         assert!((100..130).contains(&bytes), "{bytes}");
-        assert!(71_000 <= (bytes + 8) * BITS_A_BYTE);
+        assert!(283_700 <= (bytes + 8) * BITS_A_BYTE);
     }
 }

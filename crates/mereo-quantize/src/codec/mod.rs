@@ -1,27 +1,32 @@
 //! A codec: pictures and tables said by learned features, in few bytes.
 //!
-//! A picture is cut into square blocks; of each colour plane's blocks, features are learned
-//! ([`gvq`](crate::gvq), or [`vq`](crate::vq) if there are none) and rounded to a number of bits. What is kept
-//! are the rounded features and which of them each block is made of. A table is the same with rows
-//! in place of blocks. Whatever is kept is range-coded:
+//! A picture is cut into square blocks. Of each colour plane's blocks, less what the blocks before lead
+//! one to guess, features are learned ([`gvq`](crate::gvq), or [`vq`](crate::vq) if there are none)
+//! and rounded to a number of bits. What is kept are the rounded features and which of them each
+//! block is made of; bits that save too little error are not spent. A table is the same with rows in
+//! place of blocks, and nothing guessed. Whatever is kept is range-coded:
 //!
-//! - *numbers of features* as differences from the pixel to the left (the one above, at the left
-//!   edge);
-//! - *states*, feature by feature, each with a chance that depends on whether the feature is on in
-//!   the block to the left and in the one above; *sets* likewise, digit by digit.
+//! - *numbers of features* as differences from what the pixels to the left and above suggest;
+//! - *states*, feature by feature, and *sets*, digit by digit, each bit with a chance that depends on
+//!   the blocks before.
 //!
 //! # The file
 //!
-//! Numbers are little-endian. `mereogvq`, then one byte each: version 1, and what it is (0 a table, 1 a
+//! Numbers are little-endian. `mereogvq`, then one byte each: version 2, what it is (0 a table, 1 a
 //! grey picture, 2 a colour picture by plane, 3 by luminance and, at half the size, colour
-//! differences). Then as `u32`: width and height of the picture (rows and columns of the table), and
-//! the side of a block (1). Then for each plane: sets `u32`, features `u8`, bits `u8`, and the value of
-//! level 0 and of one level more as `f32`. Then the range-coded planes, and a checksum of all that
-//! stands before it, `u32`.
+//! differences), and whether blocks are guessed (0 or 1). Then as `u32`: width and height of the
+//! picture (rows and columns of the table), and the side of a block (1). Then for each plane: sets
+//! `u32`, features `u8`, bits `u8`, and the value of level 0 and of one level more as `f32`. Then the
+//! range-coded planes, and a checksum of all that stands before it, `u32`.
 
 mod bits;
+mod guess;
+mod mixed;
 pub mod picture;
 mod plane;
+mod say;
+mod sheet;
+mod states;
 #[cfg(test)]
 mod tests;
 
@@ -36,7 +41,7 @@ pub use plane::Plane;
 use plane::code;
 
 const MAGIC: &[u8; 8] = b"mereogvq";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Most pixels or cells of what is coded.
 const MOST_CELLS: u64 = 1 << 26;
 const MOST_SETS: u32 = 1 << 16;
@@ -44,6 +49,8 @@ const MOST_SETS: u32 = 1 << 16;
 /// must not be able to ask for a gigabyte. Files of less are filled up with zeros.
 const FREE_CELLS: u64 = 1 << 23;
 const CELLS_A_BYTE: u64 = 2048;
+/// Most features of all sets of a plane: each has models of its own.
+const MOST_MODELS: u64 = 1 << 18;
 /// Most numbers in the features of a plane.
 const MOST_NUMBERS: u64 = 1 << 24;
 
@@ -67,6 +74,8 @@ pub enum What {
         block: u32,
         /// How its planes make colours.
         colour: Colour,
+        /// Whether blocks are what those before them lead one to guess, and what is said besides.
+        guessed: bool,
     },
 }
 
@@ -87,7 +96,7 @@ impl What {
     fn segments(self) -> Vec<(u32, u32)> {
         match self {
             Self::Table { rows, .. } => vec![(1, rows)],
-            Self::Picture { width, height, block, colour } => {
+            Self::Picture { width, height, block, colour, .. } => {
                 let full = (width.div_ceil(block), height.div_ceil(block));
                 let half = (width.div_ceil(2).div_ceil(block), height.div_ceil(2).div_ceil(block));
                 match colour {
@@ -155,14 +164,17 @@ impl Coded {
         }
         let what = What::Table { rows: whole(rows)?, columns: whole(columns)? };
         check_cells(what)?;
-        let (plane, model) = rounded(model, bits)?;
+        let plane =
+            Plane::round(whole(model.sets())?, model.features() as u8, bits, &model.vectors())?;
+        let model = model.with_vectors(&plane.vectors());
         let states = map_rows(source, context, 1, |batch, out: &mut [(u32, u64)]| {
             model.for_each_state(batch, |row, set, state| out[row] = (set as u32, state));
         })?;
         Ok(Self { what, planes: vec![plane.with_states(states)] })
     }
 
-    /// The rows of a table, or the blocks of a plane of a picture, `[segments, size]`.
+    /// The rows of a table, or what is said of the blocks of a plane of a picture,
+    /// `[segments, size]`.
     pub fn rows(&self, plane: usize) -> Result<Dense<f64>> {
         let size = self.what.size() as usize;
         let plane = self.planes.get(plane).ok_or_else(|| {
@@ -186,19 +198,19 @@ impl Coded {
 
     /// The file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let (kind, a, b, block) = match self.what {
-            What::Table { rows, columns } => (0, columns, rows, 1),
-            What::Picture { width, height, block, colour } => {
+        let (kind, guessed, a, b, block) = match self.what {
+            What::Table { rows, columns } => (0, false, columns, rows, 1),
+            What::Picture { width, height, block, colour, guessed } => {
                 let kind = match colour {
                     Colour::Grey => 1,
                     Colour::Planes => 2,
                     Colour::YCbCr => 3,
                 };
-                (kind, width, height, block)
+                (kind, guessed, width, height, block)
             }
         };
         let mut out = MAGIC.to_vec();
-        out.extend([VERSION, kind]);
+        out.extend([VERSION, kind, u8::from(guessed)]);
         for number in [a, b, block] {
             out.extend(number.to_le_bytes());
         }
@@ -217,7 +229,7 @@ impl Coded {
         out.extend(writer.into_bytes());
         let least = cells(self.what).unwrap_or(0).saturating_sub(FREE_CELLS) / CELLS_A_BYTE;
         while (out.len() as u64) < least {
-            out.extend([0; 2]);
+            out.extend([0; 4]);
         }
         out.extend(checksum(&out).to_le_bytes());
         out
@@ -243,13 +255,17 @@ impl Coded {
         }
         let mut head = Head(&body[MAGIC.len()..]);
         let cut = || bad("the beginning of a file", "all of it");
-        let [version, kind] = head.take().ok_or_else(cut)?;
+        let [version, kind, guessed] = head.take().ok_or_else(cut)?;
         if version != VERSION {
-            return Err(bad(&format!("version {version}"), "version 1: a newer mereo may read it"));
+            return Err(bad(&format!("version {version}"), "version 2: another mereo may read it"));
         }
         let (a, b, block) = (head.u32(), head.u32(), head.u32());
         let (a, b, block) = (a.ok_or_else(cut)?, b.ok_or_else(cut)?, block.ok_or_else(cut)?);
-        let picture = |colour| What::Picture { width: a, height: b, block, colour };
+        if guessed > 1 {
+            return Err(bad(&format!("guesses of kind {guessed}"), "0 or 1"));
+        }
+        let picture =
+            |colour| What::Picture { width: a, height: b, block, colour, guessed: guessed == 1 };
         let what = match kind {
             0 => What::Table { rows: b, columns: a },
             1 => picture(Colour::Grey),
@@ -275,6 +291,7 @@ impl Coded {
             let numbers = u64::from(sets) * (u64::from(features) + 1) * u64::from(size);
             let proper = (1..=MOST_SETS).contains(&sets)
                 && usize::from(features) <= MOST_FEATURES
+                && u64::from(sets) * u64::from(features) <= MOST_MODELS
                 && (1..=16).contains(&bits)
                 && numbers <= MOST_NUMBERS
                 && low.is_finite()
@@ -313,19 +330,6 @@ impl Coded {
         }
         Ok(Self { what, planes: out })
     }
-}
-
-/// A model whose features are rounded, and the plane that holds them.
-pub(crate) fn rounded(model: &Gvq, bits: u8) -> Result<(Plane, Gvq)> {
-    let (sets, n, d) = (model.sets(), model.features(), model.columns());
-    let mut vectors = Vec::with_capacity(sets * (n + 1) * d);
-    for set in 0..sets {
-        vectors.extend_from_slice(&model.origin()[set * d..(set + 1) * d]);
-        vectors.extend_from_slice(&model.feature()[set * n * d..(set + 1) * n * d]);
-    }
-    let plane = Plane::round(whole(sets)?, n as u8, bits, &vectors)?;
-    let model = model.with_vectors(&plane.vectors());
-    Ok((plane, model))
 }
 
 fn whole(number: usize) -> Result<u32> {

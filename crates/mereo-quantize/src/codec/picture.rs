@@ -1,10 +1,9 @@
 //! Pictures to features and back.
 
-use mereo_core::{Context, Dense, Error, Plan, Result, Silent, Source, Table};
+use mereo_core::{Context, Error, Result};
 
-use super::{Coded, Colour, Plane, What, check_bits, check_cells, rounded};
-use crate::gvq::{self, GvqParams};
-use crate::vq::{self, VqParams};
+use super::sheet::Sheet;
+use super::{Coded, Colour, What, check_bits, check_cells, say};
 
 /// A picture: bytes row by row, channels fastest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +34,11 @@ pub struct CodecParams {
     pub sets: usize,
     /// Bits that each number of a feature is rounded to.
     pub bits: u8,
+    /// λ: how much squared error a bit of the file must save, in squared levels of grey. With 0 the
+    /// error is the least that the features allow, however many bits it takes to say so.
+    pub penalty: f64,
+    /// Whether blocks are guessed from those above and to the left, and only the rest is said.
+    pub guess: bool,
     /// How colour pictures are taken apart.
     pub colour: Colour,
     /// How many starts to try; the best wins.
@@ -43,67 +47,16 @@ pub struct CodecParams {
 
 impl Default for CodecParams {
     fn default() -> Self {
-        Self { block: 16, features: 8, sets: 1, bits: 16, colour: Colour::YCbCr, restarts: 2 }
-    }
-}
-
-/// One plane of numbers.
-struct Sheet {
-    width: usize,
-    height: usize,
-    values: Vec<f32>,
-}
-
-impl Sheet {
-    /// At half the size, each number the mean of up to four.
-    fn halved(&self) -> Self {
-        let (width, height) = (self.width.div_ceil(2), self.height.div_ceil(2));
-        let mut values = Vec::with_capacity(width * height);
-        for y in 0..height {
-            for x in 0..width {
-                let (mut sum, mut count) = (0.0, 0.0);
-                for (dy, dx) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-                    let (py, px) = (2 * y + dy, 2 * x + dx);
-                    if py < self.height && px < self.width {
-                        sum += self.values[py * self.width + px];
-                        count += 1.0;
-                    }
-                }
-                values.push(sum / count);
-            }
+        Self {
+            block: 16,
+            features: 8,
+            sets: 1,
+            bits: 16,
+            penalty: 0.0,
+            guess: true,
+            colour: Colour::YCbCr,
+            restarts: 2,
         }
-        Self { width, height, values }
-    }
-
-    /// Its blocks, one a row; beyond the edge the nearest pixel goes on.
-    fn blocks(&self, side: usize) -> Result<Table<f32>> {
-        let (across, down) = (self.width.div_ceil(side), self.height.div_ceil(side));
-        let mut values = Vec::with_capacity(across * down * side * side);
-        for block in 0..across * down {
-            let (top, left) = (block / across * side, block % across * side);
-            for inside in 0..side * side {
-                let y = (top + inside / side).min(self.height - 1);
-                let x = (left + inside % side).min(self.width - 1);
-                values.push(self.values[y * self.width + x]);
-            }
-        }
-        Ok(Table::from(Dense::new(across * down, side * side, values)?))
-    }
-
-    /// A plane put together from blocks.
-    fn from_blocks(blocks: &[f64], width: usize, height: usize, side: usize) -> Self {
-        let across = width.div_ceil(side);
-        let mut values = vec![0.0; width * height];
-        for (block, cells) in blocks.chunks_exact(side * side).enumerate() {
-            let (top, left) = (block / across * side, block % across * side);
-            for (inside, &v) in cells.iter().enumerate() {
-                let (y, x) = (top + inside / side, left + inside % side);
-                if y < height && x < width {
-                    values[y * width + x] = v as f32;
-                }
-            }
-        }
-        Self { width, height, values }
     }
 }
 
@@ -153,25 +106,31 @@ impl Coded {
             let problem = "a codebook of one vector says nothing; give features, or more sets";
             return Err(Error::option("features", problem));
         }
+        if !(0.0..=1e6).contains(&params.penalty) {
+            return Err(Error::option(
+                "penalty",
+                format!("{} is not from 0 to 1e6", params.penalty),
+            ));
+        }
         let Picture { width, height, channels, .. } = *picture;
         let colour = if channels == 1 { Colour::Grey } else { params.colour };
-        let what = What::Picture { width, height, block: params.block, colour };
+        let what =
+            What::Picture { width, height, block: params.block, colour, guessed: params.guess };
         let pixels = u64::from(width) * u64::from(height) * u64::from(channels);
         if pixels == 0 || pixels != picture.pixels.len() as u64 || !matches!(channels, 1 | 3) {
             return Err(Error::option("image", "it has no pixels, or not as many as it says"));
         }
         check_cells(what)?;
-        let mut planes = Vec::new();
-        for sheet in sheets(picture, colour) {
-            let blocks = sheet.blocks(params.block as usize)?;
-            planes.push(plane(&blocks, params, context)?);
-        }
+        let planes = sheets(picture, colour)
+            .iter()
+            .map(|sheet| say::plane(sheet, params, context))
+            .collect::<Result<_>>()?;
         Ok(Self { what, planes })
     }
 
     /// The picture.
     pub fn picture(&self) -> Result<Picture> {
-        let What::Picture { width, height, block, colour } = self.what else {
+        let What::Picture { width, height, block, colour, guessed } = self.what else {
             return Err(Error::option("image", "the file holds a table, not a picture"));
         };
         let (w, h, side) = (width as usize, height as usize, block as usize);
@@ -182,7 +141,7 @@ impl Coded {
             .map(|(number, plane)| {
                 let half = colour == Colour::YCbCr && number > 0;
                 let (w, h) = if half { (w.div_ceil(2), h.div_ceil(2)) } else { (w, h) };
-                Sheet::from_blocks(&plane.looks(side * side), w, h, side)
+                say::heard(plane, w, h, side, guessed)
             })
             .collect();
         let channels: u8 = if colour == Colour::Grey { 1 } else { 3 };
@@ -208,41 +167,6 @@ impl Coded {
         }
         Ok(Picture { width, height, channels, pixels })
     }
-}
-
-/// Learns the features of blocks and says the blocks with them.
-fn plane(blocks: &Table<f32>, params: &CodecParams, context: &Context) -> Result<Plane> {
-    let plan = Plan { restarts: params.restarts, ..Plan::default() };
-    if params.features == 0 {
-        let wanted = VqParams::new(params.sets);
-        let plan = Plan { restarts: 4 * params.restarts, ..plan };
-        let (model, _) = vq::fit(&wanted, blocks, &plan, context, &mut Silent)?;
-        let sets = u32::try_from(params.sets).unwrap_or(u32::MAX);
-        let plane = Plane::round(sets, 0, params.bits, model.mean())?;
-        let means = plane.vectors();
-        let d = blocks.columns();
-        let mut states = Vec::new();
-        let mut lane = Source::lane(blocks, 0..blocks.batches())?;
-        let mut row_cells = vec![0.0; d];
-        while let Some(batch) = lane.next_batch()? {
-            for row in 0..batch.rows {
-                batch.dense_row(row, &mut row_cells);
-                let distance = |mean: &[f64]| -> f64 {
-                    mean.iter().zip(&row_cells).map(|(m, &x)| (m - f64::from(x)).powi(2)).sum()
-                };
-                let distances: Vec<f64> = means.chunks_exact(d).map(distance).collect();
-                states.push((mereo_core::slots::first_smallest(&distances) as u32, 0));
-            }
-        }
-        return Ok(plane.with_states(states));
-    }
-    let wanted = GvqParams { sets: params.sets, ..GvqParams::new(params.features) };
-    let (model, _) = gvq::fit(&wanted, blocks, &plan, context, &mut Silent)?;
-    let (plane, model) = rounded(&model, params.bits)?;
-    let states = mereo_core::map_rows(blocks, context, 1, |batch, out: &mut [(u32, u64)]| {
-        model.for_each_state(batch, |row, set, state| out[row] = (set as u32, state));
-    })?;
-    Ok(plane.with_states(states))
 }
 
 /// How near two pictures of one size are: the peak signal-to-noise ratio in decibels, infinite if

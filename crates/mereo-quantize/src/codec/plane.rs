@@ -2,7 +2,8 @@
 
 use mereo_core::{Error, Result};
 
-use super::bits::{Bit, Broken, Coder, Whole};
+use super::bits::{Broken, Coder, Whole};
+use super::states::{Made, States};
 use crate::associate::ones;
 
 /// One plane: its features, rounded, and what its segments are made of.
@@ -21,7 +22,7 @@ pub struct Plane {
     /// `[sets, 1 + features, size]`: origins and features as levels.
     pub(super) levels: Vec<u32>,
     /// The set and the state of each segment, row by row.
-    pub(super) states: Vec<(u32, u64)>,
+    pub(super) states: Vec<Made>,
 }
 
 impl Plane {
@@ -53,7 +54,7 @@ impl Plane {
     }
 
     /// Says what each segment is made of.
-    pub(crate) fn with_states(mut self, states: Vec<(u32, u64)>) -> Self {
+    pub(crate) fn with_states(mut self, states: Vec<Made>) -> Self {
         self.states = states;
         self
     }
@@ -83,16 +84,6 @@ impl Plane {
     }
 }
 
-/// The models of a plane's numbers and states.
-struct Models {
-    level: Whole,
-    /// By feature of a set, then by the states to the left and above.
-    state: Vec<[Bit; 4]>,
-    /// By digit of the set, by the digits before it, by whether set is that to the left.
-    set: Vec<Bit>,
-    same: [Bit; 3],
-}
-
 /// Codes a plane: writes what it holds, or reads into it.
 pub(super) fn code(
     plane: &mut Plane,
@@ -101,63 +92,54 @@ pub(super) fn code(
     side: Option<usize>,
     coder: &mut dyn Coder,
 ) -> std::result::Result<(), Broken> {
-    let n = usize::from(plane.features);
-    let digits = 32 - (plane.sets - 1).leading_zeros();
-    let mut models = Models {
-        level: Whole::default(),
-        state: vec![[Bit::default(); 4]; plane.sets as usize * n],
-        set: vec![Bit::default(); 1 << digits],
-        same: [Bit::default(); 3],
-    };
+    code_levels(plane, size, side, coder)?;
+    let mut states = States::new(plane.sets, usize::from(plane.features), across);
+    for at in 0..plane.states.len() {
+        let near = states.near(&plane.states, at);
+        plane.states[at] = states.code(&near, plane.states[at], coder)?;
+    }
+    Ok(())
+}
+
+/// Codes the levels of features and origins.
+fn code_levels(
+    plane: &mut Plane,
+    size: usize,
+    side: Option<usize>,
+    coder: &mut dyn Coder,
+) -> std::result::Result<(), Broken> {
+    let mut model = Whole::default();
     let most = i64::try_from((1u64 << plane.bits) - 1).map_err(|_| Broken)?;
     for at in 0..plane.levels.len() {
         let inside = at % size;
         let expected = match side {
-            Some(side) if !inside.is_multiple_of(side) => i64::from(plane.levels[at - 1]),
-            Some(side) if inside > 0 => i64::from(plane.levels[at - side]),
+            Some(side) if inside > 0 => goes_on(&plane.levels[at - inside..at], side),
             _ => (most + 1) / 2,
         };
         let off = i64::from(plane.levels[at]) - expected;
         // 0, -1, 1, -2, 2 ... as 0, 1, 2, 3, 4 ...
         let folded = if off < 0 { -2 * off - 1 } else { 2 * off };
-        let read = i64::from(coder.whole(&mut models.level, folded as u32)?);
+        let read = i64::from(coder.whole(&mut model, folded as u32)?);
         let level = expected + if read & 1 == 1 { -(read + 1) / 2 } else { read / 2 };
         if !(0..=most).contains(&level) {
             return Err(Broken);
         }
         plane.levels[at] = level as u32;
     }
-    for at in 0..plane.states.len() {
-        let left = (at % across > 0).then(|| plane.states[at - 1]);
-        let above = (at >= across).then(|| plane.states[at - across]);
-        let (set, state) = plane.states[at];
-        let guess = left.or(above).map_or(0, |(set, _)| set);
-        let mut found_set = guess;
-        if plane.sets > 1 {
-            let agree = usize::from(left.is_some())
-                + usize::from(left.is_some() && left.map(|l| l.0) == above.map(|a| a.0));
-            if !coder.bit(&mut models.same[agree], set == guess)? {
-                let mut prefix = 1usize;
-                for digit in (0..digits).rev() {
-                    let bit = coder.bit(&mut models.set[prefix], set >> digit & 1 == 1)?;
-                    prefix = prefix << 1 | usize::from(bit);
-                }
-                found_set = (prefix - (1 << digits)) as u32;
-                if found_set >= plane.sets {
-                    return Err(Broken);
-                }
-            }
-        }
-        let on = |near: Option<(u32, u64)>, i: usize| {
-            near.is_some_and(|(set, state)| set == found_set && state >> i & 1 == 1)
-        };
-        let mut found = 0u64;
-        for i in 0..n {
-            let context = usize::from(on(left, i)) + 2 * usize::from(on(above, i));
-            let model = &mut models.state[found_set as usize * n + i][context];
-            found |= u64::from(coder.bit(model, state >> i & 1 == 1)?) << i;
-        }
-        plane.states[at] = (found_set, found);
-    }
     Ok(())
+}
+
+/// The level that those before it in a block lead one to expect: what they are, and some of how they
+/// change.
+fn goes_on(before: &[u32], side: usize) -> i64 {
+    let (y, x) = (before.len() / side, before.len() % side);
+    let level = |up: usize, back: usize| i64::from(before[(y - up) * side + x - back]);
+    match (y, x) {
+        (0, _) => level(0, 1),
+        (_, 0) => level(1, 0),
+        _ => {
+            let farther = 3 * level(0, x.min(2)) + 2 * level(y.min(2), 0);
+            (18 * level(0, 1) + 14 * level(1, 0) - 11 * level(1, 1) - farther + 8) >> 4
+        }
+    }
 }

@@ -21,9 +21,12 @@ fn photograph(width: u32, height: u32, channels: u8) -> Picture {
     Picture { width, height, channels, pixels }
 }
 
+fn params(features: usize, sets: usize, colour: Colour) -> CodecParams {
+    CodecParams { block: 8, features, sets, bits: 9, colour, restarts: 1, ..CodecParams::default() }
+}
+
 fn coded(picture: &Picture, features: usize, sets: usize, colour: Colour) -> Coded {
-    let params = CodecParams { block: 8, features, sets, bits: 9, colour, restarts: 1 };
-    Coded::of_picture(picture, &params, &Context::new(0)).unwrap()
+    Coded::of_picture(picture, &params(features, sets, colour), &Context::new(0)).unwrap()
 }
 
 #[test]
@@ -34,8 +37,11 @@ fn pictures_come_back_as_they_were_said() {
         (photograph(51, 37, 3), Colour::YCbCr),
         (photograph(3, 1, 3), Colour::YCbCr),
     ] {
-        for (features, sets) in [(4, 1), (2, 3), (0, 5)] {
-            let coded = coded(&picture, features, sets, colour);
+        for (features, sets, guess, penalty) in
+            [(4, 1, true, 0.0), (4, 1, false, 50.0), (2, 3, true, 50.0), (0, 5, false, 0.0)]
+        {
+            let params = CodecParams { guess, penalty, ..params(features, sets, colour) };
+            let coded = Coded::of_picture(&picture, &params, &Context::new(0)).unwrap();
             let bytes = coded.to_bytes();
             let read = Coded::from_bytes(&bytes, "memory".as_ref()).unwrap();
             assert_eq!(read, coded);
@@ -76,6 +82,25 @@ fn coding_beats_the_plain_count() {
 }
 
 #[test]
+fn what_can_be_guessed_need_not_be_said_and_bits_must_pay() {
+    let picture = photograph(160, 120, 1);
+    let measure = |guess: bool, penalty: f64| {
+        let params = CodecParams { guess, penalty, ..params(6, 1, Colour::Grey) };
+        let coded = Coded::of_picture(&picture, &params, &Context::new(0)).unwrap();
+        (coded.to_bytes().len(), psnr(&picture, &coded.picture().unwrap()))
+    };
+    let (_, plain) = measure(false, 0.0);
+    let (bytes, guessed) = measure(true, 0.0);
+    assert!(guessed > plain + 0.5, "{plain} {guessed}");
+    let (fewer, priced) = measure(true, 400.0);
+    assert!(fewer < bytes, "{bytes} {fewer}");
+    // Whatever a bit saves, it is worth at least what it costs.
+    let squares = |decibels: f64| 160.0 * 120.0 * 255.0f64.powi(2) / 10f64.powf(decibels / 10.0);
+    let spent = squares(priced) - squares(guessed);
+    assert!(spent < 400.0 * 8.0 * (bytes - fewer) as f64, "{spent} {bytes} {fewer}");
+}
+
+#[test]
 fn broken_files_are_refused() {
     let bytes = coded(&photograph(40, 40, 3), 2, 2, Colour::YCbCr).to_bytes();
     for end in 0..bytes.len() {
@@ -87,7 +112,7 @@ fn broken_files_are_refused() {
         assert!(Coded::from_bytes(&other, "x".as_ref()).is_err(), "byte {at}");
     }
     // Sizes that are said and not there, under a right checksum.
-    for (at, value) in [(10, u32::MAX), (14, u32::MAX), (10, 1 << 15), (18, 200), (22, u32::MAX)] {
+    for (at, value) in [(11, u32::MAX), (15, u32::MAX), (11, 1 << 19), (19, 200), (23, u32::MAX)] {
         let mut other = bytes.clone();
         other[at..at + 4].copy_from_slice(&value.to_le_bytes());
         let end = other.len() - 4;

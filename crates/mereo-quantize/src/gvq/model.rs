@@ -96,6 +96,17 @@ impl Gvq {
         self
     }
 
+    /// Origins and features, `[M, 1 + n, D]`, the origin of each set first.
+    pub(crate) fn vectors(&self) -> Vec<f64> {
+        let Sets { sets, features, columns: d, ref feature, ref origin, .. } = self.sets;
+        let mut vectors = Vec::with_capacity(sets * (features + 1) * d);
+        for (origin, features) in origin.chunks_exact(d).zip(feature.chunks_exact(features * d)) {
+            vectors.extend_from_slice(origin);
+            vectors.extend_from_slice(features);
+        }
+        vectors
+    }
+
     /// The same with other vectors, `[M, 1 + n, D]`, the origin of each set first.
     pub(crate) fn with_vectors(&self, vectors: &[f64]) -> Self {
         let (n, d) = (self.sets.features, self.sets.columns);
@@ -355,14 +366,7 @@ impl Gvq {
     /// Ready to explain rows.
     pub(super) fn eye(&self) -> Eye<'_> {
         let codes = self.beta.map_or_else(Vec::new, |beta| {
-            let Sets { sets, features, columns, ref feature, ref origin, .. } = self.sets;
-            let mut vectors = Vec::with_capacity(sets * (features + 1) * columns);
-            for m in 0..sets {
-                vectors.extend_from_slice(&origin[m * columns..(m + 1) * columns]);
-                let size = features * columns;
-                vectors.extend_from_slice(&feature[m * size..(m + 1) * size]);
-            }
-            binary::codes(&vectors, sets, columns, beta)
+            binary::codes(&self.vectors(), self.sets.sets, self.sets.columns, beta)
         });
         Eye { model: self, explainer: Explainer::new(self.association), codes }
     }

@@ -1,0 +1,147 @@
+//! What segments are made of, said given the segments before.
+//!
+//! The set of a segment is that to its left (or above, in the first column), or else said digit by
+//! digit. Features are said one by one, each by the models of three contexts
+//! ([`Mixed`](super::mixed)): whether the feature is on in the four segments near that are known,
+//! how many features are on to the left and above, and how many in all three nearest.
+
+use super::bits::{Bit, Broken, Coder, price};
+use super::mixed::{Contexts, Mixed, VALUES};
+
+/// The set of a segment and its state, feature 0 the lowest bit.
+pub(super) type Made = (u32, u64);
+
+/// The models of sets and states.
+#[derive(Clone)]
+pub(super) struct States {
+    across: usize,
+    sets: u32,
+    features: usize,
+    digits: u32,
+    /// By feature of a set.
+    feature: Vec<Mixed>,
+    /// By digit of the set and the digits before it.
+    digit: Vec<Bit>,
+    /// Whether the set is that of the segment before, by how the known ones agree.
+    same: [Bit; 3],
+}
+
+/// What is known near a segment.
+#[derive(Clone, Copy)]
+pub(super) struct Near {
+    left: Option<Made>,
+    above: Option<Made>,
+    above_left: Option<Made>,
+    above_right: Option<Made>,
+}
+
+impl Near {
+    fn guess(&self) -> u32 {
+        self.left.or(self.above).map_or(0, |(set, _)| set)
+    }
+
+    /// States that a segment of this set may well have.
+    pub(super) fn states(&self, set: u32) -> [u64; 3] {
+        let of = |near: Option<Made>| near.filter(|n| n.0 == set).map_or(0, |n| n.1);
+        [0, of(self.left), of(self.above)]
+    }
+
+    fn agreement(&self) -> usize {
+        let same = self.left.is_some() && self.left.map(|l| l.0) == self.above.map(|a| a.0);
+        usize::from(self.left.is_some()) + usize::from(same)
+    }
+
+    fn contexts(&self, set: u32, feature: usize) -> Contexts {
+        let on = |near: Option<Made>| {
+            usize::from(near.is_some_and(|(s, state)| s == set && state >> feature & 1 == 1))
+        };
+        let count = |near: Option<Made>| near.map_or(0, |(_, state)| state.count_ones() as usize);
+        let (left, above) = (count(self.left), count(self.above));
+        [
+            on(self.left) + 2 * on(self.above) + 4 * (on(self.above_left) + on(self.above_right)),
+            left.min(3) + 4 * above.min(3),
+            (left + above + count(self.above_right)).min(VALUES - 1),
+        ]
+    }
+}
+
+impl States {
+    pub(super) fn new(sets: u32, features: usize, across: usize) -> Self {
+        let digits = 32 - (sets - 1).leading_zeros();
+        Self {
+            across,
+            sets,
+            features,
+            digits,
+            feature: vec![Mixed::default(); sets as usize * features],
+            digit: vec![Bit::default(); 1 << digits],
+            same: [Bit::default(); 3],
+        }
+    }
+
+    /// What is known near segment `at`, given all that were said before it.
+    pub(super) fn near(&self, said: &[Made], at: usize) -> Near {
+        let (column, above) = (at % self.across, at.checked_sub(self.across));
+        Near {
+            left: (column > 0).then(|| said[at - 1]),
+            above: above.map(|at| said[at]),
+            above_left: above.filter(|_| column > 0).map(|at| said[at - 1]),
+            above_right: above.filter(|_| column + 1 < self.across).map(|at| said[at + 1]),
+        }
+    }
+
+    /// Codes a segment: writes what it is made of, or reads it.
+    pub(super) fn code(
+        &mut self,
+        near: &Near,
+        (set, state): Made,
+        coder: &mut dyn Coder,
+    ) -> Result<Made, Broken> {
+        let mut found_set = near.guess();
+        if self.sets > 1 && !coder.bit(&mut self.same[near.agreement()], set == found_set)? {
+            let mut prefix = 1usize;
+            for digit in (0..self.digits).rev() {
+                let bit = coder.bit(&mut self.digit[prefix], set >> digit & 1 == 1)?;
+                prefix = prefix << 1 | usize::from(bit);
+            }
+            found_set = (prefix - (1 << self.digits)) as u32;
+            if found_set >= self.sets {
+                return Err(Broken);
+            }
+        }
+        let mut found = 0u64;
+        for i in 0..self.features {
+            let model = &mut self.feature[found_set as usize * self.features + i];
+            let contexts = near.contexts(found_set, i);
+            found |= u64::from(coder.mixed(model, contexts, state >> i & 1 == 1)?) << i;
+        }
+        Ok((found_set, found))
+    }
+
+    /// The bits that a set and none of its features would take, and for each feature how many more
+    /// it takes to be on, into `more`.
+    pub(super) fn prices(&self, near: &Near, set: u32, more: &mut Vec<f64>) -> f64 {
+        let mut bits = 0.0;
+        if self.sets > 1 {
+            let same = self.same[near.agreement()].chance();
+            bits += price(same, set == near.guess());
+            if set != near.guess() {
+                let mut prefix = 1usize;
+                for digit in (0..self.digits).rev() {
+                    let bit = set >> digit & 1 == 1;
+                    bits += price(self.digit[prefix].chance(), bit);
+                    prefix = prefix << 1 | usize::from(bit);
+                }
+            }
+        }
+        more.clear();
+        for i in 0..self.features {
+            let model = &self.feature[set as usize * self.features + i];
+            let chance = model.mixture(near.contexts(set, i)).chance;
+            let off = price(chance, false);
+            bits += off;
+            more.push(price(chance, true) - off);
+        }
+        bits
+    }
+}
