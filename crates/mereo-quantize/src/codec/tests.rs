@@ -40,7 +40,7 @@ fn pictures_come_back_as_they_were_said() {
         for (features, sets, guess, penalty) in
             [(4, 1, true, 0.0), (4, 1, false, 50.0), (2, 3, true, 50.0), (0, 5, false, 0.0)]
         {
-            let params = CodecParams { guess, penalty, ..params(features, sets, colour) };
+            let params = CodecParams { penalty, guess, ..params(features, sets, colour) };
             let coded = Coded::of_picture(&picture, &params, &Context::new(0)).unwrap();
             let bytes = coded.to_bytes();
             let read = Coded::from_bytes(&bytes, "memory".as_ref()).unwrap();
@@ -85,7 +85,7 @@ fn coding_beats_the_plain_count() {
 fn what_can_be_guessed_need_not_be_said_and_bits_must_pay() {
     let picture = photograph(160, 120, 1);
     let measure = |guess: bool, penalty: f64| {
-        let params = CodecParams { guess, penalty, ..params(6, 1, Colour::Grey) };
+        let params = CodecParams { penalty, guess, ..params(6, 1, Colour::Grey) };
         let coded = Coded::of_picture(&picture, &params, &Context::new(0)).unwrap();
         (coded.to_bytes().len(), psnr(&picture, &coded.picture().unwrap()))
     };
