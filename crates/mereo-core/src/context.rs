@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use crate::parallel::install;
 use crate::{Error, Result};
 
 /// The random numbers of one purpose. They are counter-based: which numbers come depends on
@@ -132,14 +133,9 @@ impl Context {
 
     /// Runs work on this context's threads.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        match &self.pool {
-            Some(pool) => pool.install(work),
-            None => work(),
-        }
-    }
-
-    /// Whether there is more than the calling thread.
-    pub(crate) fn is_parallel(&self) -> bool {
-        self.pool.as_ref().is_some_and(|pool| pool.current_num_threads() > 1)
+        let Some(pool) = &self.pool else { return work() };
+        let (mut work, mut result) = (Some(work), None);
+        install(pool, &mut || result = work.take().map(|work| work()));
+        result.expect("work that was installed is done")
     }
 }

@@ -30,7 +30,7 @@ pub use model::{
     Scores, SizeTried, Tensor, classify, encode, estimate, reconstruct, responsible_parts, sample,
     score,
 };
-pub use parallel::in_parallel;
+pub use parallel::{in_parallel, map_in_parallel};
 pub use real::Real;
 pub use rows::sample_rows;
 pub use source::{Batch, Block, Lane, Source, batch_rows};

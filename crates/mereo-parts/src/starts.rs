@@ -16,9 +16,9 @@ use std::sync::{Mutex, PoisonError};
 
 use mereo_core::slots::Form;
 use mereo_core::{
-    Context, Learned, Plan, Random, Real, Result, Schedule, Source, Start, Table, sample_rows,
+    Context, Learned, Plan, Random, Real, Result, Schedule, Source, Start, Table, map_in_parallel,
+    sample_rows,
 };
-use rayon::prelude::*;
 
 use crate::seed::{agree, group_columns};
 
@@ -149,8 +149,7 @@ fn scouts<T: Real, B: Begin<T>>(
         let random = context.random("scout", [round as u64, index as u64]);
         begin.scout(&rows, random, &plan, floor, &alone)
     };
-    let scouts = context
-        .install(|| (0..begin.scouts().max(1)).into_par_iter().map(scout).collect::<Vec<_>>());
+    let scouts = context.install(|| map_in_parallel(begin.scouts().max(1), scout));
     let mut scouts = scouts.into_iter().collect::<Result<Vec<_>>>()?;
     scouts.sort_by(|a, b| b.training.bound.total_cmp(&a.training.bound));
     Ok(scouts.into_iter().map(|scout| scout.state).collect())

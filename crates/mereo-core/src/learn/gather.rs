@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::{Batch, Context, Error, Real, Result, Source, in_parallel};
 
 /// What rows tell a learner, added up. Adding must not depend on how rows were cut into
@@ -76,15 +74,7 @@ impl<S: Statistics, W: Send> Lanes<S, W> {
             }
             Ok(())
         };
-        if context.is_parallel() {
-            // Which of several errors is reported must not depend on timing either.
-            context
-                .install(|| self.lanes.par_iter_mut().with_max_len(1).map(walk).collect::<Vec<_>>())
-                .into_iter()
-                .collect::<Result<()>>()?;
-        } else {
-            context.install(|| self.lanes.iter_mut().try_for_each(walk))?;
-        }
+        context.install(|| walk_all(self.lanes.iter_mut(), walk))?;
         // Pairwise, in order: lane 0 takes 1, 2 takes 3, ...; then 0 takes 2, ...
         context.install(|| {
             let mut step = 1;
@@ -171,13 +161,17 @@ pub fn map_rows<T: Real, U: Copy + Default + Send>(
         }
         Ok(())
     };
-    context.install(|| {
-        out.par_chunks_mut(chunk)
-            .enumerate()
-            .map(walk)
-            .collect::<Vec<_>>()
-            .into_iter()
-            .collect::<Result<()>>()
-    })?;
+    context.install(|| walk_all(out.chunks_mut(chunk).enumerate(), walk))?;
     Ok(out)
+}
+
+/// Does every piece of work that may fail. Which of several errors is told does not depend on timing:
+/// it is the first.
+fn walk_all<I: Send>(
+    pieces: impl ExactSizeIterator<Item = I>,
+    work: impl Fn(I) -> Result<()> + Sync,
+) -> Result<()> {
+    let mut results: Vec<Result<()>> = (0..pieces.len()).map(|_| Ok(())).collect();
+    in_parallel(pieces.zip(&mut results), |(piece, result)| *result = work(piece));
+    results.into_iter().collect()
 }

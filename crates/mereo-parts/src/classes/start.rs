@@ -5,8 +5,7 @@
 //! nothing, so many starts are tried, each from rows far apart in their codes, and the likeliest is
 //! kept: classes then depend on the data rather than on the seed.
 
-use mereo_core::{Context, Random, Real, draw};
-use rayon::prelude::*;
+use mereo_core::{Context, Random, Real, draw, map_in_parallel};
 
 use super::{ClassLayer, ClassStatistics, ClassWork, FactorWork};
 
@@ -118,8 +117,7 @@ pub(crate) fn cluster(
         let bound = improve(known, &mut layer, SHORT);
         (bound, layer)
     };
-    let tried: Vec<(f64, ClassLayer)> =
-        context.install(|| (0..STARTS).into_par_iter().map(attempt).collect());
+    let tried: Vec<(f64, ClassLayer)> = context.install(|| map_in_parallel(STARTS, attempt));
     // The first of the best, whatever order they ended in.
     let best = tried.into_iter().reduce(|best, next| if next.0 > best.0 { next } else { best });
     let mut layer = best.map_or_else(|| ClassLayer::alike(classes, marginal), |(_, layer)| layer);
