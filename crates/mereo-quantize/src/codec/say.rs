@@ -48,6 +48,9 @@ pub(super) fn plane(sheet: &Sheet, params: &CodecParams, context: &Context) -> R
     let mut models = None;
     let mut best = (f64::INFINITY, vectors.clone(), None);
     for _ in 0..speaker.rounds() {
+        if context.stop().asked() {
+            break;
+        }
         let (said, learned) = speaker.say(&vectors, models.as_ref());
         let cost = said.squares + params.penalty * said.bits;
         if cost < best.0 {
