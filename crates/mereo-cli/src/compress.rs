@@ -60,7 +60,7 @@ pub(crate) struct CompressArgs {
     penalty: f64,
 
     /// Say every block by itself, as the paper does, rather than what the blocks above and to the
-    /// left do not lead one to guess
+    /// left do not lead one to guess; better for drawings of few different blocks
     #[arg(long)]
     plain: bool,
 

@@ -92,7 +92,8 @@ impl Coded {
     /// use mereo_quantize::codec::{Coded, picture::{CodecParams, Picture}};
     /// let pixels = (0..64u8).map(|i| if i % 8 < 4 { 200 } else { 10 }).collect();
     /// let picture = Picture { width: 8, height: 8, channels: 1, pixels };
-    /// let params = CodecParams { block: 4, features: 1, ..CodecParams::default() };
+    /// // All blocks are one of two; what is left of them by guesses would be more kinds.
+    /// let params = CodecParams { block: 4, features: 1, guess: false, ..CodecParams::default() };
     /// let coded = Coded::of_picture(&picture, &params, &Context::new(0))?;
     /// assert_eq!(coded.picture()?, picture);
     /// # Ok::<(), mereo_core::Error>(())
