@@ -56,8 +56,9 @@ pub(super) fn plane(sheet: &Sheet, params: &CodecParams, context: &Context) -> R
         if cost < best.0 {
             best = (cost, vectors.clone(), Some(learned.clone()));
         }
-        models = Some(learned);
-        speaker.learn_again(&said, &mut vectors);
+        // What was learned of a feature is not true of it turned round.
+        let turned = speaker.learn_again(&said, &mut vectors);
+        models = (!turned).then_some(learned);
     }
     let (_, vectors, models) = best;
     let sets = u32::try_from(params.sets).unwrap_or(u32::MAX);
@@ -199,9 +200,10 @@ impl Speaker<'_> {
     }
 
     /// Least squares on what was to be said, given what it was said with. A feature that more than
-    /// half of the blocks have is turned round, into what the others lack.
-    fn learn_again(&self, said: &Said, vectors: &mut [f64]) {
+    /// half of the blocks have is turned round, into what the others lack; whether any was.
+    fn learn_again(&self, said: &Said, vectors: &mut [f64]) -> bool {
         let (size, n) = (self.size(), self.params.features);
+        let mut any = false;
         for (set, vectors) in vectors.chunks_exact_mut((n + 1) * size).enumerate() {
             let made = || {
                 let all = said.made.iter().zip(said.wanted.chunks_exact(size));
@@ -214,6 +216,7 @@ impl Speaker<'_> {
             let often =
                 (0..n).filter(|&i| 2 * made().filter(|(s, _)| s >> i & 1 == 1).count() > rows);
             let turned = often.fold(0u64, |mask, i| mask | 1 << i);
+            any |= turned != 0;
             let mut squares = Squares::new(n + 1, size, false);
             let mut coefficients = Vec::with_capacity(n + 1);
             for (state, wanted) in made() {
@@ -228,6 +231,7 @@ impl Speaker<'_> {
             }
             squares.solve(vectors);
         }
+        any
     }
 }
 
