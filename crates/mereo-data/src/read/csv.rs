@@ -46,7 +46,7 @@ struct Layout {
 impl Layout {
     fn of(sample: &Sample, header: Option<bool>) -> Result<Self> {
         let text = sample.whole_lines();
-        let mut best = (0, Delimiter::Blanks, Vec::new());
+        let mut best = (0.0, Delimiter::Blanks, Vec::new());
         for delimiter in DELIMITERS {
             let rows = sample_rows(text, delimiter)?;
             let score = agreement(&rows);
@@ -69,11 +69,13 @@ fn sample_rows(text: &[u8], delimiter: Delimiter) -> Result<Vec<Vec<Cell>>> {
     Ok(rows)
 }
 
-/// How many rows have the commonest number of fields, if that is more than one.
-fn agreement(rows: &[Vec<Cell>]) -> usize {
+/// The share of rows that have the commonest number of fields, if that is more than one. A share,
+/// because where a quote is not seen as one a line that it holds is another row.
+fn agreement(rows: &[Vec<Cell>]) -> f64 {
     let with_width = |width: usize| rows.iter().filter(|r| r.len() == width).count();
     let commonest = rows.iter().map(Vec::len).max_by_key(|&width| (with_width(width), width));
-    commonest.filter(|&width| width > 1).map_or(0, with_width)
+    let agreeing = commonest.filter(|&width| width > 1).map_or(0, with_width);
+    agreeing as f64 / rows.len().max(1) as f64
 }
 
 /// A first line is a header if it holds texts and no number, and under one of the texts most

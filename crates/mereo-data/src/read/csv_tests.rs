@@ -48,6 +48,10 @@ fn every_delimiter_is_seen() {
         assert_eq!(values(&table), [1.0, 2.0, 3.0, 4.0], "{text:?}");
     }
     assert_eq!(values(&read("1, 2, 3\n4, 5, 6\n")), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    // Tabs in names delimit nothing, also where a quoted line makes them look as if they did.
+    let table = read("a\tx,\"b\nc\ty\"\n1,2\n");
+    assert_eq!(values(&table), [1.0, 2.0]);
+    assert_eq!(names(&table).len(), 2);
 }
 
 #[test]
