@@ -79,8 +79,8 @@ pub(crate) struct CompressArgs {
     #[command(flatten)]
     threads: Threads,
 
-    /// Also compress by a plain codebook and by two sets of features in at most as many kilobits,
-    /// and draw all side by side beside FILE, as .compare.png
+    /// Also compress by a codebook and by two sets of features in at most as many kilobits, guessed
+    /// and priced alike, and draw all side by side beside FILE, as .compare.png
     #[arg(long)]
     compare: bool,
 
