@@ -277,7 +277,9 @@ impl<T: Real> Source<T> for Table<T> {
             Cells::Sparse(cells) => {
                 let stored = cells.values().len() / cells.rows().max(1);
                 let most = cells.rows().div_ceil(8).max(256);
-                (8 * BATCH_CELLS / stored.max(1)).clamp(64, 8192).min(most)
+                let rows = (8 * BATCH_CELLS / stored.max(1)).clamp(64, 8192).min(most);
+                // All batches alike, so that no thread waits for another's larger ones.
+                cells.rows().div_ceil(cells.rows().div_ceil(rows).max(1)).max(1)
             }
         }
     }

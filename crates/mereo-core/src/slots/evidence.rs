@@ -1,7 +1,7 @@
 //! The evidence of every row for every slot.
 
 use super::columns::limited;
-use super::lines::{ByLine, UNIT, add_to_rows};
+use super::lines::{Lines, UNIT, add_to_rows};
 use super::{Form, Frame, level_codes, level_of};
 use crate::math::{Matrix, product_nt, widest};
 use crate::{Absent, Batch, Block, Real, in_parallel};
@@ -50,9 +50,22 @@ pub struct SlotWork<T> {
     /// One row after another, `[R, S']`, for sparse batches.
     pub(super) by_row: Padded<T>,
     /// The entries of a sparse batch by column: row and value.
-    pub(super) entries: ByLine<(u32, T)>,
+    pub(super) entries: Lines<(u32, T)>,
     /// The rows of a sparse batch by column and level.
-    pub(super) leveled: ByLine<u32>,
+    pub(super) leveled: Lines<u32>,
+}
+
+impl<T: Real> SlotWork<T> {
+    /// For a learner, who looks at the batches of one source pass after pass: what is found out
+    /// about sparse ones the first time is remembered.
+    ///
+    /// ```
+    /// let work = mereo_core::slots::SlotWork::<f32>::remembering();
+    /// assert!(work.slots.is_empty());
+    /// ```
+    pub fn remembering() -> Self {
+        Self { entries: Lines::remembering(), leveled: Lines::remembering(), ..Self::default() }
+    }
 }
 
 /// Natural parameters of the slots, ready to be multiplied with batches.

@@ -4,22 +4,51 @@
 //! larger than the caches, and a line by row that is not. In the batch's own order every entry
 //! would jump to another page of the large table; sorted, the large table is walked from
 //! front to back and the jumps stay within the rows of the batch. A counting sort costs far less
-//! than the jumps that it saves, and a line that several entries share stays in registers.
+//! than the jumps that it saves, and a line that several entries share stays in registers. Who
+//! looks at the same batches pass after pass [remembers](Lines::remembering) how they were sorted.
+
+use std::collections::BTreeMap;
 
 use crate::math::widest;
 use crate::{Batch, Block, Real};
 
+/// Entries and lines that are remembered at most, of all batches together.
+const MOST_REMEMBERED: usize = 1 << 23;
+
+/// The entries of the batch at hand, and of others if they are remembered.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lines<P> {
+    at_hand: ByLine<P>,
+    /// The line of each entry, in the batch's order.
+    lines: Vec<u32>,
+    remembered: Option<Remembered<P>>,
+}
+
+/// Sorted batches by their first rows.
+#[derive(Debug, Clone, Default)]
+struct Remembered<P> {
+    batches: BTreeMap<usize, ByLine<P>>,
+    /// Entries and lines of all of them.
+    size: usize,
+    /// The batch at hand, if it is one of them.
+    at_hand: Option<usize>,
+}
+
 /// What is kept of each entry, sorted by line; within a line, rows rise.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ByLine<P> {
+struct ByLine<P> {
     /// Where each line's entries start; one more than there are lines.
     starts: Vec<u32>,
     entries: Vec<P>,
-    /// The line of each entry, in the batch's order.
-    lines: Vec<u32>,
 }
 
-impl<P: Copy + Default> ByLine<P> {
+impl<P: Copy + Default> Lines<P> {
+    /// For one who looks at the batches of one source, again and again, and asks for the same
+    /// lines each time: each batch is sorted once, as far as memory may be used for it.
+    pub(super) fn remembering() -> Self {
+        Self { remembered: Some(Remembered::default()), ..Self::default() }
+    }
+
     /// Takes the entries of a sparse batch (of a dense one, none): `line(column, value)` of
     /// `lines` lines, and what to `keep(row, value)`.
     #[inline(always)]
@@ -30,14 +59,54 @@ impl<P: Copy + Default> ByLine<P> {
         line: impl Fn(usize, T) -> usize,
         keep: impl Fn(u32, T) -> P,
     ) {
+        let Some(remembered) = &mut self.remembered else {
+            return self.at_hand.sort(&mut self.lines, batch, lines, line, keep);
+        };
+        remembered.at_hand = Some(batch.first_row);
+        if remembered.batches.contains_key(&batch.first_row) {
+            return;
+        }
+        let entries = (0..batch.rows).map(|row| batch.stored(row)).sum::<usize>();
+        if remembered.size + entries + lines <= MOST_REMEMBERED {
+            remembered.size += entries + lines;
+            let mut sorted = ByLine::default();
+            sorted.sort(&mut self.lines, batch, lines, line, keep);
+            remembered.batches.insert(batch.first_row, sorted);
+        } else {
+            remembered.at_hand = None;
+            self.at_hand.sort(&mut self.lines, batch, lines, line, keep);
+        }
+    }
+
+    /// Calls `visit(line, entries)` for every line of the batch at hand that has entries, with the
+    /// widest instructions the machine has.
+    #[inline(always)]
+    pub(super) fn for_each(&self, visit: impl FnMut(usize, &[P])) {
+        let remembered = self.remembered.as_ref();
+        let sorted = remembered.and_then(|r| r.batches.get(&r.at_hand?));
+        sorted.unwrap_or(&self.at_hand).for_each(visit);
+    }
+}
+
+impl<P: Copy + Default> ByLine<P> {
+    /// As [`Lines::sort`]; `of_entries` is memory for the line of each entry.
+    #[inline(always)]
+    fn sort<T: Real>(
+        &mut self,
+        of_entries: &mut Vec<u32>,
+        batch: &Batch<'_, T>,
+        lines: usize,
+        line: impl Fn(usize, T) -> usize,
+        keep: impl Fn(u32, T) -> P,
+    ) {
         self.starts.clear();
         self.starts.resize(lines + 1, 0);
         let Block::Sparse { starts, indices, values, .. } = batch.block else { return };
-        self.lines.clear();
-        self.lines.extend(
+        of_entries.clear();
+        of_entries.extend(
             indices.iter().zip(values).map(|(&column, &x)| line(column as usize, x) as u32),
         );
-        for &line in &self.lines {
+        for &line in &*of_entries {
             self.starts[line as usize + 1] += 1;
         }
         let mut before = 0;
@@ -48,7 +117,7 @@ impl<P: Copy + Default> ByLine<P> {
         self.entries.resize(values.len(), P::default());
         for row in 0..batch.rows {
             let range = starts[row] - starts[0]..starts[row + 1] - starts[0];
-            for (&line, &value) in self.lines[range.clone()].iter().zip(&values[range]) {
+            for (&line, &value) in of_entries[range.clone()].iter().zip(&values[range]) {
                 // Each start moves to its line's end while entries are put in ...
                 let place = &mut self.starts[line as usize];
                 self.entries[*place as usize] = keep(row as u32, value);
@@ -60,10 +129,8 @@ impl<P: Copy + Default> ByLine<P> {
         self.starts[0] = 0;
     }
 
-    /// Calls `visit(line, entries)` for every line that has entries, with the widest instructions
-    /// the machine has.
     #[inline(always)]
-    pub(super) fn for_each(&self, mut visit: impl FnMut(usize, &[P])) {
+    fn for_each(&self, mut visit: impl FnMut(usize, &[P])) {
         widest(
             #[inline(always)]
             || {
@@ -161,11 +228,28 @@ mod tests {
         };
         let (weights, labels) = (None, None);
         let batch = &Batch { first_row: 0, rows: 3, columns: 3, block, weights, labels };
-        let mut sorted = ByLine::default();
-        sorted.sort(batch, 6, |column, x| 2 * column + usize::from(x > 1.5), |row, _| row);
-        let mut found = Vec::new();
-        sorted.for_each(|line, rows| found.push((line, rows.to_vec())));
-        assert_eq!(found, [(0, vec![0, 2]), (3, vec![2]), (4, vec![1]), (5, vec![0])]);
+        let line = |column: usize, x: f64| 2 * column + usize::from(x > 1.5);
+        let found = |sorted: &Lines<u32>| {
+            let mut found = Vec::new();
+            sorted.for_each(|line, rows| found.push((line, rows.to_vec())));
+            found
+        };
+        let other = &Batch { first_row: 3, ..*batch };
+        for mut sorted in [Lines::default(), Lines::remembering()] {
+            for _ in 0..2 {
+                sorted.sort(batch, 6, line, |row, _| row);
+                let all = [(0, vec![0, 2]), (3, vec![2]), (4, vec![1]), (5, vec![0])];
+                assert_eq!(found(&sorted), all);
+                sorted.sort(other, 3, |column, _| column, |row, _| row);
+                assert_eq!(found(&sorted), [(0, vec![0, 2]), (1, vec![2]), (2, vec![0, 1])]);
+            }
+            // More lines than are remembered.
+            let far = &Batch { first_row: 6, ..*batch };
+            sorted.sort(far, MOST_REMEMBERED, line, |row, _| row);
+            assert_eq!(found(&sorted).len(), 4);
+            sorted.sort(other, 3, |column, _| column, |row, _| row);
+            assert_eq!(found(&sorted).len(), 3);
+        }
         // 80 is a held piece and a unit.
         for stride in [16, 64, 80] {
             let line: Vec<f64> = (0..stride).map(f64::from).collect();

@@ -193,7 +193,7 @@ impl<T: Real> Learner<T> for GmmLearner<'_, T> {
     }
 
     fn workspace(&self) -> SlotWork<T> {
-        SlotWork::default()
+        SlotWork::remembering()
     }
 
     fn look(

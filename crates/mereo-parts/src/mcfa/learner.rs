@@ -466,8 +466,8 @@ impl<T: Real> Learner<T> for McfaLearner<'_, T> {
 
     fn workspace(&self) -> Work<T> {
         Work {
-            linear: SlotWork::default(),
-            pairs: SlotWork::default(),
+            linear: SlotWork::remembering(),
+            pairs: SlotWork::remembering(),
             natural: Vec::new(),
             classes: FactorWork::default(),
             rows: RowWork::default(),

@@ -286,7 +286,7 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
 
     fn workspace(&self) -> Work<T> {
         Work {
-            slots: SlotWork::default(),
+            slots: SlotWork::remembering(),
             classes: ClassWork::default(),
             rows: RowWork::default(),
             memory: Memory::default(),
