@@ -3,6 +3,11 @@
 use crate::math::widest;
 use crate::{Absent, Batch, Block, Context, Real, Result, Source, Statistics, gather};
 
+/// Spreads at which no product of a few cells leaves the range of single precision.
+const MODERATE: std::ops::RangeInclusive<f64> = 1e-5..=1e5;
+/// Spreads that a column near 0 may be away from it.
+const NEAR: f64 = 4.0;
+
 /// Weight, mean and spread of every column over the rows that observe it.
 ///
 /// Each batch is summed about its own first value, and batches are put together by their means
@@ -173,6 +178,15 @@ impl ColumnMoments {
         !(self.variance(column).sqrt() > f64::MIN_POSITIVE)
     }
 
+    /// Whether every column is so near 0 for its spread, and its spread so moderate, that sums of
+    /// products of its cells as they are lose nothing that matters.
+    pub(super) fn are_near_zero(&self) -> bool {
+        self.mean.iter().zip(self.reference_variance()).all(|(mean, variance)| {
+            let spread = variance.sqrt();
+            MODERATE.contains(&spread) && mean.abs() <= NEAR * spread
+        })
+    }
+
     /// For each column the variance that floors are relative to: its own or, for a constant
     /// column, the median of the others (1 if there are none), so that the density stays proper
     /// and nothing depends on offsets or units.
@@ -221,6 +235,11 @@ impl<T: Real> Frame<T> {
         }
     }
 
+    /// The frame in which this many columns are as they are.
+    pub(super) fn plain(columns: usize) -> Self {
+        Self { centre: vec![T::ZERO; columns], inverse: vec![T::ONE; columns] }
+    }
+
     /// The frame of a source with these moments; zeros of count tables stay zero in it.
     pub fn of(moments: &ColumnMoments, form: &super::Form) -> Self {
         let zero;
@@ -231,6 +250,11 @@ impl<T: Real> Frame<T> {
             &moments.mean
         };
         Self::new(centre, &moments.reference_variance())
+    }
+
+    /// Whether this leaves cells as they are.
+    pub(super) fn is_plain(&self) -> bool {
+        self.centre.iter().all(|&c| c == T::ZERO) && self.inverse.iter().all(|&i| i == T::ONE)
     }
 
     /// The number of columns.

@@ -42,6 +42,9 @@ pub struct Lloyd<T> {
     pub unit: Vec<f64>,
     /// `Σ_d n_d log unit_d`, `n_d` the weight of the rows that observe column d.
     pub log_units: f64,
+    /// `Σ_d x²/unit_d` in the frame, all rows of dense data together: what is left of it when
+    /// the states have explained theirs is the distortion.
+    squares: f64,
     /// Where cells are measured.
     pub frame: Frame<T>,
     /// How cells are stored.
@@ -66,7 +69,8 @@ pub struct LloydStatistics<T> {
     sums: Sums<T>,
     rows: f64,
     observed: f64,
-    /// Minus half the squared distances from the nearest means, all rows and groups together.
+    /// Minus half the squared distances from the nearest means, all rows and groups together;
+    /// of dense data without what does not depend on the means, half of [`Lloyd::squares`].
     nearest: f64,
     /// Rows of each group that are far from every mean.
     far: WorstRows,
@@ -77,13 +81,6 @@ pub struct LloydStatistics<T> {
 enum Sums<T> {
     Dense(NearestSums<T>),
     Sparse(SlotStatistics<T>),
-}
-
-impl<T> LloydStatistics<T> {
-    /// Mean squared distance of a cell from its mean, in units.
-    fn distortion(&self) -> f64 {
-        if self.observed > 0.0 { (-2.0 * self.nearest).max(0.0) / self.observed } else { 0.0 }
-    }
 }
 
 impl<T: Real> Statistics for LloydStatistics<T> {
@@ -141,9 +138,34 @@ impl<T: Real> Lloyd<T> {
         moments: &ColumnMoments,
         form: Form,
     ) -> Self {
-        let frame = Frame::of(moments, &form);
+        let dense = form == Form::Dense;
+        let frame = if dense && moments.are_near_zero() {
+            Frame::plain(moments.mean.len())
+        } else {
+            Frame::of(moments, &form)
+        };
         let log_units = moments.weight.iter().zip(&unit).map(|(n, u)| n * u.ln()).sum();
-        Self { groups, states, gate, unit, log_units, frame, form }
+        let mut learner = Self { groups, states, gate, unit, log_units, squares: 0.0, frame, form };
+        if dense {
+            learner.squares = (0..moments.mean.len()).map(|d| learner.square(d, moments)).sum();
+        }
+        learner
+    }
+
+    /// `Σ x²/unit_d` of a column in the frame; one that is in no group counts about its mean.
+    fn square(&self, d: usize, moments: &ColumnMoments) -> f64 {
+        let in_group = (0..self.groups).any(|k| self.gate(d, k) > 0.0);
+        let apart = if in_group { moments.mean[d] - self.frame.centre[d].wide() } else { 0.0 };
+        moments.weight[d] * (moments.variance(d) + apart * apart) / self.unit[d]
+    }
+
+    /// Mean squared distance of a cell from its mean, in units.
+    fn distortion(&self, statistics: &LloydStatistics<T>) -> f64 {
+        if statistics.observed > 0.0 {
+            (self.squares - 2.0 * statistics.nearest).max(0.0) / statistics.observed
+        } else {
+            0.0
+        }
     }
 
     fn gate(&self, column: usize, group: usize) -> f64 {
@@ -204,6 +226,7 @@ impl<T: Real> Lloyd<T> {
         &self,
         prepared: &Prepared<T>,
         means: &Means<T>,
+        values: &[T],
         batch: &Batch<'_, T>,
         work: &mut MeansWork<T>,
         statistics: &mut LloydStatistics<T>,
@@ -211,19 +234,21 @@ impl<T: Real> Lloyd<T> {
         let Sums::Dense(sums) = &mut statistics.sums else {
             unreachable!("statistics are made for the form of the data that they sum")
         };
-        statistics.nearest -= 0.5 * Means::squares(batch, work);
         for group in 0..self.groups {
             means.nearest(group, batch.rows, work);
             for (row, largest) in work.largest.iter().enumerate() {
-                statistics.nearest += batch.weight(row) * largest.wide();
+                // Only a row that hardly counts, or counts not at all, can be too far out for this.
+                if largest.wide().is_finite() {
+                    statistics.nearest += batch.weight(row) * largest.wide();
+                }
             }
             if prepared.keep_far {
-                means.distances(group, work);
+                means.distances(group, values, work);
                 statistics.far.offer_batch(group, batch, &work.largest);
             }
-            sums.add(batch, work);
+            sums.add(batch, means.cells(values, work), work);
         }
-        sums.added(batch.rows);
+        sums.added(batch.rows, work);
         statistics.observed += work.observed;
     }
 
@@ -288,7 +313,7 @@ enum Ready<T> {
 }
 
 /// Memory for looking at one batch.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LloydWork<T> {
     dense: MeansWork<T>,
     sparse: SlotWork<T>,
@@ -377,7 +402,7 @@ impl<T: Real> Learner<T> for Lloyd<T> {
     }
 
     fn workspace(&self) -> LloydWork<T> {
-        LloydWork::default()
+        LloydWork { dense: MeansWork::default(), sparse: SlotWork::remembering() }
     }
 
     fn look(
@@ -391,7 +416,7 @@ impl<T: Real> Learner<T> for Lloyd<T> {
         match (&prepared.means, batch.block) {
             (Ready::Dense(means), Block::Dense { values, complete }) => {
                 means.look(values, complete, batch, &mut work.dense);
-                self.assign_dense(prepared, means, batch, &mut work.dense, statistics);
+                self.assign_dense(prepared, means, values, batch, &mut work.dense, statistics);
             }
             (Ready::Sparse(evidence), _) => {
                 evidence.of(batch, &mut work.sparse);
@@ -403,7 +428,7 @@ impl<T: Real> Learner<T> for Lloyd<T> {
 
     fn bound(&self, statistics: &LloydStatistics<T>) -> f64 {
         let cells = statistics.observed;
-        let sigma = statistics.distortion().max(1e-12);
+        let sigma = self.distortion(statistics).max(1e-12);
         // In the data's units: every cell's density is divided by the square root of its unit.
         -0.5 * cells * ((2.0 * std::f64::consts::PI * sigma).ln() + 1.0)
             - 0.5 * self.log_units
@@ -433,7 +458,7 @@ impl<T: Real> Learner<T> for Lloyd<T> {
                 state.usage.copy_from_slice(&slots.total);
             }
         }
-        state.distortion = statistics.distortion();
+        state.distortion = self.distortion(statistics);
         let mut notes = Vec::new();
         for group in 0..self.groups {
             let mut far = statistics.far.of(group).iter();

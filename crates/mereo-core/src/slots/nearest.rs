@@ -4,7 +4,7 @@
 //! Distances are measured in a unit for each column that all means of a group share, so
 //! `Σ_d o (x-μ)²/u = Σ_d o x²/u - 2 Σ_d x μ/u + Σ_d o μ²/u` (with `o` 1 where x is observed and x = 0
 //! elsewhere) needs one product for the second term and, if cells are missing, one for the third;
-//! the first does not depend on the mean. Each row is then added to one sum a group. That is half
+//! the first does not depend on the mean, and is known from the columns' moments. Each row is then added to one sum a group. That is half
 //! of the products that [`Evidence`](super::Evidence) would take, and none for the sums.
 
 use super::columns::limited;
@@ -13,8 +13,8 @@ use super::{Frame, QuickSums, SlotParams};
 use crate::math::{Matrix, product_nt, widest};
 use crate::{Batch, Real, in_parallel};
 
-/// Columns that are squared and added up side by side.
-const LANES: usize = 16;
+/// States that are compared side by side.
+const LANES: usize = 8;
 
 /// Means, ready to be multiplied with batches. Variances are the squared units.
 #[derive(Debug)]
@@ -23,13 +23,13 @@ pub(super) struct Means<T> {
     states: usize,
     columns: usize,
     frame: Frame<T>,
+    /// Whether the frame leaves cells as they are, so that complete rows need not be copied.
+    plain: bool,
     /// `[S, 2 D]`: `μ/u`, then `-½ μ²/u`, 0 in columns of other groups.
     natural: Vec<T>,
     /// `-½ Σ_d μ²/u`.
     base: Vec<T>,
-    /// `1/u` of every column in the frame, `[D]`.
-    inverse_unit: Vec<T>,
-    /// The same where a column belongs to a group, else 0: `[K, D]`.
+    /// `1/u` in the frame where a column belongs to a group, else 0: `[K, D]`.
     by_group: Vec<T>,
 }
 
@@ -39,9 +39,7 @@ pub(super) struct MeansWork<T> {
     /// `[R, W D]`: cells and, if one is missing, which are observed.
     features: Vec<T>,
     width: usize,
-    /// `Σ_d o x²/u` of every row.
-    squares: Vec<T>,
-    /// `[S, R]`: `Σ_d x μ/u - ½ o μ²/u`.
+    /// `[R, S]`: `Σ_d x μ/u - ½ o μ²/u`.
     evidence: Vec<T>,
     /// The largest of a group's evidence, `[R]`.
     pub(super) largest: Vec<T>,
@@ -81,10 +79,10 @@ impl<T: Real> Means<T> {
             groups: parts,
             states: params.states,
             columns,
+            plain: frame.is_plain(),
             frame: frame.clone(),
             natural,
             base,
-            inverse_unit: (0..columns).map(|d| T::of(unit(d))).collect(),
             by_group: by_group.collect(),
         }
     }
@@ -98,68 +96,58 @@ impl<T: Real> Means<T> {
         work: &mut MeansWork<T>,
     ) {
         let (rows, columns, slots) = (batch.rows, self.columns, self.groups * self.states);
-        self.features(values, complete, batch, work);
+        work.width = if complete { 1 } else { 2 };
+        if complete && self.plain {
+            work.observed = weight(batch) * columns as f64;
+        } else {
+            self.features(values, complete, batch, work);
+        }
         work.evidence.resize(slots * rows, T::ZERO);
-        for (slot, &base) in work.evidence.chunks_exact_mut(rows).zip(&self.base) {
-            slot.fill(if complete { base } else { T::ZERO });
+        for row in work.evidence.chunks_exact_mut(slots) {
+            if complete { row.copy_from_slice(&self.base) } else { row.fill(T::ZERO) }
         }
         let used = work.width * columns;
         let natural = Matrix::new(&self.natural, slots, 2 * columns).first_columns(used);
-        product_nt(&mut work.evidence, natural, Matrix::new(&work.features, rows, used), true);
+        let MeansWork { features, evidence, width, .. } = work;
+        let cells = self.chosen(values, features, *width);
+        // This way round the kernel need not turn the rows, which are many; the means are few.
+        product_nt(evidence, Matrix::new(cells, rows, used), natural, true);
+    }
+
+    /// The cells of the batch that was [looked](Self::look) at, in the frame.
+    pub(super) fn cells<'a>(&self, values: &'a [T], work: &'a MeansWork<T>) -> &'a [T] {
+        self.chosen(values, &work.features, work.width)
+    }
+
+    fn chosen<'a>(&self, values: &'a [T], features: &'a [T], width: usize) -> &'a [T] {
+        if self.plain && width == 1 { values } else { features }
     }
 
     /// Finds each row's nearest mean of a group; `work.largest` is the largest evidence.
     pub(super) fn nearest(&self, group: usize, rows: usize, work: &mut MeansWork<T>) {
         let MeansWork { evidence, largest, nearest, .. } = work;
-        let part = &evidence[group * self.states * rows..(group + 1) * self.states * rows];
         largest.resize(rows, T::ZERO);
         nearest.resize(rows, 0);
-        let (largest, nearest) = (&mut largest[..rows], &mut nearest[..rows]);
-        let first = (group * self.states) as u32;
+        let (slots, first) = (self.groups * self.states, group * self.states);
         widest(
             #[inline(always)]
             || {
-                // Rows side by side, so that the compiler may keep them in registers.
-                let (largest, last_largest) = largest.as_chunks_mut::<LANES>();
-                let (nearest, last_nearest) = nearest.as_chunks_mut::<LANES>();
-                for (block, (largest, nearest)) in largest.iter_mut().zip(nearest).enumerate() {
-                    (*largest, *nearest) = ([T::of(f64::NEG_INFINITY); LANES], [first; LANES]);
-                    for (slot, evidence) in (first..).zip(part.chunks_exact(rows)) {
-                        let evidence = &evidence[block * LANES..(block + 1) * LANES];
-                        for lane in 0..LANES {
-                            let nearer = evidence[lane] > largest[lane];
-                            largest[lane] = if nearer { evidence[lane] } else { largest[lane] };
-                            nearest[lane] = if nearer { slot } else { nearest[lane] };
-                        }
-                    }
-                }
-                let done = rows - last_largest.len();
-                for (row, (largest, nearest)) in
-                    (done..).zip(last_largest.iter_mut().zip(last_nearest))
-                {
-                    (*largest, *nearest) = (part[row], first);
-                    for (slot, evidence) in (first..).zip(part.chunks_exact(rows)) {
-                        if evidence[row] > *largest {
-                            (*largest, *nearest) = (evidence[row], slot);
-                        }
-                    }
+                let found = largest.iter_mut().zip(&mut *nearest);
+                for ((largest, nearest), evidence) in found.zip(evidence.chunks_exact(slots)) {
+                    let (value, state) = first_largest(&evidence[first..first + self.states]);
+                    (*largest, *nearest) = (value, first as u32 + state);
                 }
             },
         );
     }
 
-    /// `Σ_d o x²/u` over all columns, whose half is what the evidence of every row lacks of minus
-    /// half its squared distances, all groups together; weighted.
-    pub(super) fn squares(batch: &Batch<'_, T>, work: &MeansWork<T>) -> f64 {
-        work.squares.iter().enumerate().map(|(row, q)| batch.weight(row) * q.wide()).sum()
-    }
-
     /// Makes `work.largest` minus half the squared distance of each row from its nearest mean of
     /// this group.
-    pub(super) fn distances(&self, group: usize, work: &mut MeansWork<T>) {
+    pub(super) fn distances(&self, group: usize, values: &[T], work: &mut MeansWork<T>) {
         let unit = &self.by_group[group * self.columns..(group + 1) * self.columns];
-        let features = work.features.chunks_exact(work.width * self.columns);
-        for (largest, cells) in work.largest.iter_mut().zip(features) {
+        let MeansWork { features, largest, width, .. } = work;
+        let rows = self.chosen(values, features, *width).chunks_exact(*width * self.columns);
+        for (largest, cells) in largest.iter_mut().zip(rows) {
             let squares: f64 = cells.iter().zip(unit).map(|(&x, &u)| (x * x * u).wide()).sum();
             *largest = T::of(largest.wide() - 0.5 * squares);
         }
@@ -173,19 +161,16 @@ impl<T: Real> Means<T> {
         work: &mut MeansWork<T>,
     ) {
         let columns = self.columns;
-        work.width = if complete { 1 } else { 2 };
         let width = work.width * columns;
         work.features.resize(batch.rows * width, T::ZERO);
-        work.squares.resize(batch.rows, T::ZERO);
         let (centre, inverse) = (&self.frame.centre[..columns], &self.frame.inverse[..columns]);
-        let unit = &self.inverse_unit[..columns];
-        let (features, squares) = (&mut work.features[..], &mut work.squares[..]);
+        let features = &mut work.features[..];
         work.observed = widest(
             #[inline(always)]
             || {
                 let mut observed = 0.0;
                 let rows = values.chunks_exact(columns).zip(features.chunks_exact_mut(width));
-                for (r, ((row, out), square)) in rows.zip(squares.iter_mut()).enumerate() {
+                for (r, (row, out)) in rows.enumerate() {
                     let (cells, there) = out.split_at_mut(columns);
                     for d in 0..columns {
                         cells[d] = limited((row[d] - centre[d]) * inverse[d]);
@@ -199,28 +184,45 @@ impl<T: Real> Means<T> {
                         let count: T = there.iter().copied().sum();
                         observed += batch.weight(r) * count.wide();
                     }
-                    // Side by side, so that the compiler may keep the sums in one register.
-                    let mut sums = [T::ZERO; LANES];
-                    let ((cells, cells_rest), (unit, unit_rest)) =
-                        (cells.as_chunks::<LANES>(), unit.as_chunks::<LANES>());
-                    for (x, u) in cells.iter().zip(unit) {
-                        for lane in 0..LANES {
-                            sums[lane] += x[lane] * x[lane] * u[lane];
-                        }
-                    }
-                    *square = sums.iter().copied().sum();
-                    for (&x, &u) in cells_rest.iter().zip(unit_rest) {
-                        *square += x * x * u;
-                    }
                 }
-                if complete {
-                    let weight: f64 = batch.weights.map_or(batch.rows as f64, |w| w.iter().sum());
-                    observed = weight * columns as f64;
-                }
-                observed
+                if complete { weight(batch) * columns as f64 } else { observed }
             },
         );
     }
+}
+
+/// The largest of some numbers and the first place that has it.
+#[inline(always)]
+fn first_largest<T: Real>(numbers: &[T]) -> (T, u32) {
+    // Side by side, so that the compiler may keep them in registers.
+    let (blocks, rest) = numbers.as_chunks::<LANES>();
+    let mut values = [T::of(f64::NEG_INFINITY); LANES];
+    let mut found = [0u32; LANES];
+    for (block, first) in blocks.iter().zip((0u32..).step_by(LANES)) {
+        for lane in 0..LANES {
+            let larger = block[lane] > values[lane];
+            values[lane] = if larger { block[lane] } else { values[lane] };
+            found[lane] = if larger { first } else { found[lane] };
+        }
+    }
+    let (mut value, mut place) = (T::of(f64::NEG_INFINITY), 0);
+    for lane in 0..LANES {
+        let here = found[lane] + lane as u32;
+        if values[lane] > value || (values[lane] == value && here < place) {
+            (value, place) = (values[lane], here);
+        }
+    }
+    for (&number, here) in rest.iter().zip((blocks.len() * LANES) as u32..) {
+        if number > value {
+            (value, place) = (number, here);
+        }
+    }
+    (value, place)
+}
+
+/// The weight of all rows of a batch.
+fn weight<T>(batch: &Batch<'_, T>) -> f64 {
+    batch.weights.map_or(batch.rows as f64, |w| w.iter().sum())
 }
 
 /// Sums over the rows nearest to each mean.
@@ -231,8 +233,10 @@ pub(super) struct NearestSums<T> {
     pub(super) total: Vec<f64>,
     /// The part of it from batches in which every cell was observed.
     complete: Vec<f64>,
-    /// `[S, 2 D]`: of x, of being observed (in incomplete batches).
-    quick: QuickSums<T>,
+    /// Of x, `[S, D]`.
+    cells: QuickSums<T>,
+    /// Of being observed, in incomplete batches, `[S, D]`.
+    there: QuickSums<T>,
 }
 
 impl<T: Real> NearestSums<T> {
@@ -241,31 +245,27 @@ impl<T: Real> NearestSums<T> {
             columns,
             total: vec![0.0; slots],
             complete: vec![0.0; slots],
-            quick: QuickSums::zeros(slots * 2 * columns),
+            cells: QuickSums::zeros(slots * columns),
+            there: QuickSums::zeros(slots * columns),
         }
     }
 
-    /// Adds every row of a batch to the slot found [nearest](Means::nearest).
-    pub(super) fn add(&mut self, batch: &Batch<'_, T>, work: &MeansWork<T>) {
-        let width = work.width * self.columns;
-        let (features, nearest) = (&work.features[..], &work.nearest[..batch.rows]);
-        let sums = self.quick.waiting();
+    /// Adds every row of a batch, whose [cells](Means::cells) these are, to the slot found
+    /// [nearest](Means::nearest).
+    pub(super) fn add(&mut self, batch: &Batch<'_, T>, cells: &[T], work: &MeansWork<T>) {
+        let (columns, width) = (self.columns, work.width * self.columns);
+        let nearest = &work.nearest[..batch.rows];
+        let (sums, there) = (self.cells.waiting(), self.there.waiting());
         widest(
             #[inline(always)]
             || {
-                for (row, (cells, &slot)) in features.chunks_exact(width).zip(nearest).enumerate() {
-                    let start = slot as usize * 2 * self.columns;
+                for (row, (cells, &slot)) in cells.chunks_exact(width).zip(nearest).enumerate() {
+                    let (cells, observed) = cells.split_at(columns);
                     let weight = batch.weight(row);
-                    let sums = &mut sums[start..start + width];
-                    if weight == 1.0 {
-                        for (sum, &x) in sums.iter_mut().zip(cells) {
-                            *sum += x;
-                        }
-                    } else {
-                        let weight = T::of(weight);
-                        for (sum, &x) in sums.iter_mut().zip(cells) {
-                            *sum += weight * x;
-                        }
+                    let range = slot as usize * columns..(slot as usize + 1) * columns;
+                    add_row(&mut sums[range.clone()], weight, cells);
+                    if !observed.is_empty() {
+                        add_row(&mut there[range], weight, observed);
                     }
                 }
             },
@@ -279,8 +279,11 @@ impl<T: Real> NearestSums<T> {
     }
 
     /// Called after all groups of a batch were added.
-    pub(super) fn added(&mut self, rows: usize) {
-        self.quick.added_dense(rows);
+    pub(super) fn added(&mut self, rows: usize, work: &MeansWork<T>) {
+        self.cells.added_dense(rows);
+        if work.width == 2 {
+            self.there.added_dense(rows);
+        }
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
@@ -290,35 +293,71 @@ impl<T: Real> NearestSums<T> {
         for (a, b) in self.complete.iter_mut().zip(&other.complete) {
             *a += b;
         }
-        self.quick.merge(&other.quick);
+        self.cells.merge(&other.cells);
+        self.there.merge(&other.there);
     }
 
     pub(super) fn reset(&mut self) {
         self.total.fill(0.0);
         self.complete.fill(0.0);
-        self.quick.reset();
+        self.cells.reset();
+        self.there.reset();
     }
 
     pub(super) fn finish(&mut self) {
-        self.quick.finish();
+        self.cells.finish();
+        self.there.finish();
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.quick.bytes()
+        self.cells.bytes() + self.there.bytes()
     }
 
     /// Moves every mean to the mean of its rows; one that has none stays.
     pub(super) fn relearn(&self, frame: &Frame<T>, mean: &mut [f64]) {
         let columns = self.columns;
-        let mut sums = vec![0.0; 2 * columns];
+        let (mut cells, mut there) = (vec![0.0; columns], vec![0.0; columns]);
         for (s, mean) in mean.chunks_exact_mut(columns).enumerate() {
-            self.quick.read(s * 2 * columns, &mut sums);
+            self.cells.read(s * columns, &mut cells);
+            self.there.read(s * columns, &mut there);
             for d in 0..columns {
-                let count = sums[columns + d] + self.complete[s];
+                let count = there[d] + self.complete[s];
                 if count > NO_ROWS {
-                    mean[d] = frame.outward(d, sums[d] / count);
+                    mean[d] = frame.outward(d, cells[d] / count);
                 }
             }
+        }
+    }
+}
+
+/// `sums += weight row`.
+#[inline(always)]
+fn add_row<T: Real>(sums: &mut [T], weight: f64, row: &[T]) {
+    if weight == 1.0 {
+        sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += x);
+    } else {
+        let weight = T::of(weight);
+        sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += weight * x);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_largest;
+
+    #[test]
+    fn the_first_of_the_largest_is_found_wherever_it_stands() {
+        for length in 1..40usize {
+            for at in 0..length {
+                for again in at..length {
+                    let mut numbers: Vec<f32> = (0..length).map(|i| -(i as f32 % 5.0)).collect();
+                    (numbers[at], numbers[again]) = (7.0, 7.0);
+                    assert_eq!(first_largest(&numbers), (7.0, at as u32), "{numbers:?}");
+                }
+            }
+            // Nothing is larger than NaN, nor than what is nowhere: the first place will do.
+            assert_eq!(first_largest(&vec![f32::NAN; length]).1, 0);
+            assert_eq!(first_largest(&vec![f32::NEG_INFINITY; length]).1, 0);
         }
     }
 }

@@ -100,6 +100,9 @@ impl<T: Real> QuickSums<T> {
     /// Adds another's sums: quick ones to quick ones, as long as there are no others. Lanes are
     /// merged in pairs, so that this rounds each sum no more than a few times.
     pub fn merge(&mut self, other: &Self) {
+        if other.rows == 0 && !other.summed {
+            return;
+        }
         if !self.summed && !other.summed {
             add(self.waiting.as_mut_slice(), other.waiting.as_slice());
             self.rows += other.rows;
