@@ -17,7 +17,8 @@
 //! `log Σ_k g_dk Σ_j m_kj N(x_d; μ_kjd, σ²_kjd)`, in nats.
 //!
 //! The search climbs: from a middling size it goes to more or fewer parts, then states, first in
-//! large steps, then by one, as long as that is better. What turns out to be unused is pruned: a
+//! large steps, then by one, as long as that is better, and at last by one of both: with a part too many
+//! the right number of states can look wrong, and the other way round. What turns out to be unused is pruned: a
 //! part that holds less than half a column, and states of which no part shows as many often enough
 //! to be half a row; the size without them is tried next.
 
@@ -108,6 +109,9 @@ pub fn choose_size<T: Real>(
                     (at, best) = (pruned, worth);
                 }
             }
+            if at == before && fine && given == [None, None] {
+                search.climb_across(limit, &mut at, &mut best, observer)?;
+            }
             if at == before {
                 break;
             }
@@ -156,6 +160,34 @@ impl<T: Real> Search<'_, T> {
             }
             // What came of going up need not be tried again on the way down.
             if gained {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes to the first better size that has one more or one less of both.
+    fn climb_across(
+        &mut self,
+        limit: [usize; 2],
+        at: &mut [usize; 2],
+        best: &mut f64,
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
+        for [more_parts, more_states] in
+            [[false, false], [false, true], [true, false], [true, true]]
+        {
+            let (Some(parts), Some(states)) =
+                (step(at[0], more_parts, true), step(at[1], more_states, true))
+            else {
+                continue;
+            };
+            if parts > limit[0] || states > limit[1] || self.tried.len() >= MOST_TRIED {
+                continue;
+            }
+            let worth = self.worth([parts, states], observer)?;
+            if worth > *best {
+                (*at, *best) = ([parts, states], worth);
                 return Ok(());
             }
         }
