@@ -39,9 +39,7 @@ impl Made {
                 feature[order[i] * d + c] = mean + normal;
             }
         }
-        let row = |i: usize| &feature[i * d..(i + 1) * d];
-        let products: Vec<f64> = (0..n * n).map(|p| dot(row(p / n), row(p % n))).collect();
-        let couplings = Couplings::of_products(n, &products);
+        let couplings = Couplings::of_features(n, &feature);
         let mut made = Self { d, feature, target: Vec::new(), couplings, bias: vec![0.0; n] };
         made.bias = made.another(noise, random);
         made

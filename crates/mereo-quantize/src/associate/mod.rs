@@ -31,6 +31,7 @@ pub mod mf;
 #[cfg(test)]
 mod tests;
 
+use mereo_core::math::dot;
 use mereo_core::{Context, Error, Random, Result};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -68,19 +69,22 @@ impl Couplings {
         couplings
     }
 
-    /// Couplings of features, given their products `f_i·f_j` `[n, n]`.
+    /// Couplings of n features, `[n, D]`.
     ///
     /// ```
-    /// let couplings = mereo_quantize::associate::Couplings::of_products(1, &[4.0]);
+    /// let couplings = mereo_quantize::associate::Couplings::of_features(1, &[2.0, 3.0]);
     /// assert_eq!(couplings.features(), 1);
     /// ```
-    pub fn of_products(n: usize, products: &[f64]) -> Self {
+    pub fn of_features(n: usize, features: &[f64]) -> Self {
+        let d = features.len() / n.max(1);
+        let f = |i: usize| &features[i * d..(i + 1) * d];
+        let products: Vec<f64> = (0..n * n).map(|p| dot(f(p / n), f(p % n))).collect();
         let mut couplings = Self::default();
-        couplings.set_products(n, products);
+        couplings.set_products(n, &products);
         couplings
     }
 
-    /// Takes the couplings of other features, keeping the memory.
+    /// Takes the couplings of features with these products `f_i·f_j` `[n, n]`, keeping the memory.
     pub fn set_products(&mut self, n: usize, products: &[f64]) {
         self.set(n, |i, j| 2.0 * products[i * n + j]);
         self.factor.set(n, &self.weight, |i| products[i * n + i]);

@@ -35,10 +35,9 @@ impl Made {
         let d = target.len();
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
         let row = |i: usize| &feature[i * d..(i + 1) * d];
-        let products: Vec<f64> = (0..n * n).map(|p| dot(row(p / n), row(p % n))).collect();
         let bias =
-            (0..n).map(|i| products[i * n + i] - 2.0 * dot(row(i), &target) + penalty).collect();
-        let couplings = Couplings::of_products(n, &products);
+            (0..n).map(|i| dot(row(i), row(i)) - 2.0 * dot(row(i), &target) + penalty).collect();
+        let couplings = Couplings::of_features(n, &feature);
         Self { couplings, bias, feature, target, penalty }
     }
 

@@ -249,12 +249,7 @@ struct Explainer<'a> {
 
 impl<'a> Explainer<'a> {
     fn new(vectors: &'a [f64], features: usize, size: usize) -> Self {
-        let couplings = |set: &[f64]| {
-            let f = |i: usize| &set[(i + 1) * size..(i + 2) * size];
-            let products: Vec<f64> =
-                (0..features * features).map(|p| dot(f(p / features), f(p % features))).collect();
-            Couplings::of_products(features, &products)
-        };
+        let couplings = |set: &[f64]| Couplings::of_features(features, &set[size..]);
         Self {
             vectors,
             features,

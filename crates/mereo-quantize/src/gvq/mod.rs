@@ -39,6 +39,7 @@ mod learner;
 mod model;
 mod params;
 mod sets;
+mod squashed;
 mod starts;
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::eye::{Asked, Eye};
 use super::sets::{Explainer, Sets};
-use super::{GvqParams, binary};
+use super::{GvqParams, squashed};
 use crate::associate::{Association, MOST_FEATURES, ones};
 
 /// Most numbers in all codes of binary data: they are all made to explain rows.
@@ -212,7 +212,7 @@ impl Gvq {
         self.sets.sum(set, state, out);
         if let Some(beta) = self.beta {
             for y in out {
-                *y = binary::squash(beta * (*y - 0.5));
+                *y = squashed::squash(beta * (*y - 0.5));
             }
         }
     }
@@ -366,7 +366,7 @@ impl Gvq {
     /// Ready to explain rows.
     pub(super) fn eye(&self) -> Eye<'_> {
         let codes = self.beta.map_or_else(Vec::new, |beta| {
-            binary::codes(&self.vectors(), self.sets.sets, self.sets.columns, beta)
+            squashed::codes(&self.vectors(), self.sets.sets, self.sets.columns, beta)
         });
         Eye { model: self, explainer: Explainer::new(self.association), codes }
     }

@@ -199,11 +199,8 @@ impl Sets {
         let d = origin.len() / sets.max(1);
         let (mut square, mut couplings) = (Vec::new(), Vec::new());
         for set in feature.chunks_exact(features * d) {
-            let f = |i: usize| &set[i * d..(i + 1) * d];
-            let products: Vec<f64> =
-                (0..features * features).map(|p| dot(f(p / features), f(p % features))).collect();
-            square.extend((0..features).map(|i| products[i * features + i]));
-            couplings.push(Couplings::of_products(features, &products));
+            square.extend(set.chunks_exact(d).map(|f| dot(f, f)));
+            couplings.push(Couplings::of_features(features, set));
         }
         Self { sets, features, columns: d, feature, origin, penalty, square, couplings }
     }

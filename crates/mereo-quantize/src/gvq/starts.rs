@@ -106,13 +106,18 @@ impl SetOf {
         context: &Context,
     ) -> Result<Self> {
         if sets == 1 {
-            return Ok(Self(Vec::new()));
+            return Ok(Self::none());
         }
         let moments = ColumnMoments::of(sample, context)?;
         let lloyd = Lloyd::plain(sets, &moments, Form::of(sample, context)?);
         let own = context.with_seed(context.seed().wrapping_add(restart as u64));
         let plan = Plan { restarts: 4, passes: 30, tolerance: 1e-6, ..Plan::default() };
         Ok(Self(learn(&lloyd, sample, &plan, &own, &mut Silent)?.state.mean))
+    }
+
+    /// All rows start in the one set.
+    pub(super) fn none() -> Self {
+        Self(Vec::new())
     }
 
     /// The set of a row, by its observed cells.

@@ -5,6 +5,7 @@ use mereo_core::{
     encode, reconstruct, score,
 };
 
+use super::super::binary::WARM_PASSES;
 use super::super::learner::{GvqLearner, Units};
 use super::*;
 use crate::fixture::Fixture;
@@ -98,8 +99,11 @@ fn the_bound_never_falls() {
             let plan = Plan { tolerance: 0.0, passes: 30, restarts: 2, ..Plan::default() };
             let (_, training) =
                 fit(params, table, &plan, &Context::new(seed), &mut Silent).unwrap();
+            // Binary data is learned warm at first.
+            let settled = params.beta.map_or(0, |_| WARM_PASSES);
             for restart in &training.restarts {
-                for pair in restart.bounds.windows(2) {
+                assert!(restart.bounds.len() > settled + 1, "{name}: {:?}", restart.bounds);
+                for pair in restart.bounds[settled..].windows(2) {
                     let fall = pair[0] - pair[1];
                     assert!(fall <= slack * (1.0 + pair[0].abs()), "{name}: {pair:?}");
                 }
