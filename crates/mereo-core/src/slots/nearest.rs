@@ -4,8 +4,9 @@
 //! Distances are measured in a unit for each column that all means of a group share, so
 //! `Σ_d o (x-μ)²/u = Σ_d o x²/u - 2 Σ_d x μ/u + Σ_d o μ²/u` (with `o` 1 where x is observed and x = 0
 //! elsewhere) needs one product for the second term and, if cells are missing, one for the third;
-//! the first does not depend on the mean, and is known from the columns' moments. Each row is then added to one sum a group. That is half
-//! of the products that [`Evidence`](super::Evidence) would take, and none for the sums.
+//! the first does not depend on the mean, and its sum over rows is known from the columns' moments.
+//! Each row is then added to one sum a group. That is half of the products that
+//! [`Evidence`](super::Evidence) would take, and none for the sums.
 
 use super::columns::limited;
 use super::statistics::NO_ROWS;
