@@ -27,7 +27,7 @@ use crate::output::{self, Voice};
 #[command(after_long_help = "\
 Examples:
   mereo compress photo.png -o photo.gvq
-  mereo compress photo.png -o small.gvq --block 8 --features 24 --bits 6 --penalty 400
+  mereo compress photo.png -o small.gvq --block 8 --features 48 --penalty 400
   mereo compress photo.png -o photo.gvq --compare --json")]
 pub(crate) struct CompressArgs {
     /// The picture: PNG, JPEG, PNM or WebP
@@ -50,12 +50,12 @@ pub(crate) struct CompressArgs {
     #[arg(long, value_name = "M", default_value_t = CodecParams::default().sets)]
     sets: usize,
 
-    /// Bits that each number of a feature is rounded to
+    /// Bits that each number of a feature is rounded to; with a penalty, at the most
     #[arg(long, value_name = "B", default_value_t = CodecParams::default().bits)]
     bits: u8,
 
     /// How much squared error a bit of the file must save, in squared levels of grey: more makes
-    /// smaller files. 25 to 1000 is usual
+    /// smaller files. 25 to 1000 is usual. Features that do not save what they cost are dropped
     #[arg(long, value_name = "L", default_value_t = CodecParams::default().penalty)]
     penalty: f64,
 
@@ -103,6 +103,8 @@ struct Outcome {
     params: CodecParams,
     bytes: Vec<u8>,
     kilobits: f64,
+    /// Features of each plane that paid for themselves.
+    kept: Vec<u8>,
     picture: Picture,
     psnr: f64,
     ssim: f64,
@@ -181,6 +183,7 @@ fn told(outcome: &Outcome) -> serde_json::Value {
         "ssim": outcome.ssim,
         "block": outcome.params.block,
         "features": outcome.params.features,
+        "kept": outcome.kept,
         "sets": outcome.params.sets,
         "bits": outcome.params.bits,
         "penalty": outcome.params.penalty,
@@ -207,6 +210,7 @@ fn compress(picture: &Picture, params: &CodecParams, context: &Context) -> Resul
         name,
         params: params.clone(),
         kilobits: coded.kilobits(),
+        kept: coded.planes.iter().map(|plane| plane.features).collect(),
         psnr: psnr(picture, &seen),
         ssim: ssim(picture, &seen),
         picture: seen,

@@ -83,8 +83,8 @@ fn files_of_models_without_densities_rebuild_as_they_did() {
 }
 
 #[test]
-fn a_compressed_picture_of_version_2_looks_as_it_did() {
-    let path = golden("picture-2.gvq");
+fn a_compressed_picture_of_version_3_looks_as_it_did() {
+    let path = golden("picture-3.gvq");
     let bytes = std::fs::read(&path).unwrap();
     let coded = Coded::from_bytes(&bytes, &path).unwrap();
     let picture = coded.picture().unwrap();

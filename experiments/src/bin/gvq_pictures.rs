@@ -65,7 +65,7 @@ fn curve(vermeer: &Picture) -> Result<()> {
     let plain = |sizes: &[(usize, usize)]| -> Vec<(usize, usize, f64)> {
         sizes.iter().map(|&(sets, features)| (sets, features, 0.0)).collect()
     };
-    let priced = [800.0, 200.0, 50.0].map(|penalty| (1, 16, penalty)).to_vec();
+    let priced = [800.0, 200.0, 50.0].map(|penalty| (1, 48, penalty)).to_vec();
     for (name, block, guess, sizes) in [
         ("VQ, 16 x 16", 16, false, plain(&[(4, 0), (16, 0), (64, 0), (128, 0)])),
         ("VQ, 8 x 8", 8, false, plain(&[(4, 0), (16, 0), (64, 0), (256, 0)])),
@@ -140,13 +140,14 @@ fn photographs() -> Result<()> {
         let priced: Vec<_> = [1600.0, 800.0, 400.0, 100.0, 25.0].map(|l| (256, 0, l)).into();
         let helped =
             [measure("VQ priced", 4, true, &priced)?, measure("VQ priced", 8, true, &priced)?];
-        let priced: Vec<_> = [1600.0, 800.0, 400.0, 100.0, 25.0].map(|l| (1, 32, l)).into();
+        let priced: Vec<_> = [800.0, 400.0, 200.0, 100.0].map(|l| (1, 64, l)).into();
         let features = [
             measure("GVQ", 8, false, &[(1, 8, 0.0), (1, 16, 0.0), (1, 24, 0.0)])?,
+            measure("GVQ priced", 6, true, &priced)?,
             measure("GVQ priced", 8, true, &priced)?,
             measure("GVQ priced", 16, true, &priced)?,
         ];
-        for ((name, points), same) in features.iter().zip([1, 1, 2]) {
+        for ((name, points), same) in features.iter().zip([1, 1, 1, 2]) {
             for &(bytes, decibels) in points {
                 let gain = |rivals: &[Curve]| {
                     let rival = rivals.iter().filter_map(|c| at(&c.1, bytes)).reduce(f64::max);
@@ -154,7 +155,7 @@ fn photographs() -> Result<()> {
                 };
                 println!(
                     "photograph {row}, {name}: {:>5.0} bytes, {decibels:.2} dB; over VQ of the same \
-                     blocks {}, of its best blocks {}, priced {}",
+                     blocks (8 for 6) {}, of its best blocks {}, priced {}",
                     1000.0 * bytes,
                     gain(&plain[same..=same]),
                     gain(&plain),

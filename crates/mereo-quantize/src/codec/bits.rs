@@ -2,7 +2,7 @@
 //!
 //! A model is the chance of a 1 in units of 2⁻¹⁵: the share of ones among the bits that came by, the
 //! last ones weighing more. Where several contexts each know something about a bit, [`Mixed`] makes
-//! one chance of theirs. Whole numbers are a length in unary, bit by bit with a model each, and then
+//! one chance of theirs. Whole numbers are a length in unary, bit by bit with models of each, and then
 //! their digits (Elias's gamma code, made adaptive). All arithmetic is of integers, so that every
 //! machine reads what any wrote.
 
@@ -88,7 +88,7 @@ impl DecoderModel<PRECISION> for Chances {
 /// The models of a whole number.
 #[derive(Debug, Clone)]
 pub(super) struct Whole {
-    length: [Bit; 33],
+    length: [Mixed; 33],
     /// The digits below the leading one, each by how many there are and by those before it.
     digits: [Bit; 1 << MODELLED],
 }
@@ -98,7 +98,10 @@ const MODELLED: u32 = 6;
 
 impl Default for Whole {
     fn default() -> Self {
-        Self { length: [Bit::default(); 33], digits: [Bit::default(); 1 << MODELLED] }
+        Self {
+            length: std::array::from_fn(|_| Mixed::default()),
+            digits: [Bit::default(); 1 << MODELLED],
+        }
     }
 }
 
@@ -122,12 +125,12 @@ pub(super) trait Coder {
         Ok(bit)
     }
 
-    /// Codes a whole number below 2³².
-    fn whole(&mut self, model: &mut Whole, value: u32) -> Result<u32, Broken> {
+    /// Codes a whole number below 2³² in these contexts.
+    fn whole(&mut self, model: &mut Whole, near: Contexts, value: u32) -> Result<u32, Broken> {
         let value = u64::from(value) + 1;
         let length = value.ilog2();
         let mut digits = 0;
-        while self.bit(&mut model.length[digits as usize], digits < length)? {
+        while self.mixed(&mut model.length[digits as usize], near, digits < length)? {
             digits += 1;
             if digits > 32 {
                 return Err(Broken);
@@ -200,6 +203,11 @@ impl Reader {
         let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
         RangeDecoder::from_compressed(words).map(Self).map_err(|_| Broken)
     }
+
+    /// Whether all that was written may have been read.
+    pub(super) fn at_end(&self) -> bool {
+        self.0.maybe_exhausted()
+    }
 }
 
 impl Coder for Reader {
@@ -218,14 +226,14 @@ mod tests {
         let (mut writer, mut model, mut flag) =
             (Writer::default(), Whole::default(), Bit::default());
         for (i, &n) in numbers.iter().enumerate() {
-            writer.whole(&mut model, n).unwrap();
+            writer.whole(&mut model, [i % 3, 0, 15], n).unwrap();
             writer.bit(&mut flag, i % 3 == 0).unwrap();
         }
         let bytes = writer.into_bytes();
         let mut reader = Reader::new(&bytes).unwrap();
         let (mut model, mut flag) = (Whole::default(), Bit::default());
         for (i, &n) in numbers.iter().enumerate() {
-            assert_eq!(reader.whole(&mut model, 0), Ok(n));
+            assert_eq!(reader.whole(&mut model, [i % 3, 0, 15], 0), Ok(n));
             assert_eq!(reader.bit(&mut flag, false), Ok(i % 3 == 0));
         }
     }

@@ -6,21 +6,22 @@
 //! block is made of; bits that save too little error are not spent. A table is the same with rows in
 //! place of blocks, and nothing guessed. Whatever is kept is range-coded:
 //!
-//! - *numbers of features* as differences from what the pixels to the left and above suggest;
+//! - *features of blocks* as [waves](waves), rounded as coarsely as pays, those of tables as they are;
 //! - *states*, feature by feature, and *sets*, digit by digit, each bit with a chance that depends on
 //!   the blocks before.
 //!
 //! # The file
 //!
-//! Numbers are little-endian. `mereogvq`, then one byte each: version 2, what it is (0 a table, 1 a
+//! Numbers are little-endian. `mereogvq`, then one byte each: version 3, what it is (0 a table, 1 a
 //! grey picture, 2 a colour picture by plane, 3 by luminance and, at half the size, colour
 //! differences), and whether blocks are guessed (0 or 1). Then as `u32`: width and height of the
 //! picture (rows and columns of the table), and the side of a block (1). Then for each plane: sets
-//! `u32`, features `u8`, bits `u8`, and the value of level 0 and of one level more as `f32`. Then the
-//! range-coded planes, and a checksum of all that stands before it, `u32`.
+//! `u32`, features `u8`, bits `u8`, and what a level of the most coarsely rounded vector is worth, `f32`.
+//! Then the range-coded planes, and a checksum of all that stands before it, `u32`.
 
 mod bits;
 mod guess;
+mod levels;
 mod mixed;
 pub mod picture;
 mod plane;
@@ -29,6 +30,7 @@ mod sheet;
 mod states;
 #[cfg(test)]
 mod tests;
+mod waves;
 
 use std::path::Path;
 
@@ -38,10 +40,10 @@ use crate::associate::MOST_FEATURES;
 use crate::gvq::Gvq;
 use bits::{BITS_A_BYTE, Broken, Reader, Writer};
 pub use plane::Plane;
-use plane::code;
+use plane::{Rounding, code};
 
 const MAGIC: &[u8; 8] = b"mereogvq";
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// Most pixels or cells of what is coded.
 const MOST_CELLS: u64 = 1 << 26;
 const MOST_SETS: u32 = 1 << 16;
@@ -164,8 +166,11 @@ impl Coded {
         }
         let what = What::Table { rows: whole(rows)?, columns: whole(columns)? };
         check_cells(what)?;
-        let plane =
-            Plane::round(whole(model.sets())?, model.features() as u8, bits, &model.vectors())?;
+        let vectors = model.vectors();
+        let used = vec![1; vectors.len() / columns];
+        let rounding = Rounding { bits, penalty: 0.0, used: &used };
+        let (sets, features) = (whole(model.sets())?, model.features() as u8);
+        let plane = Plane::round(sets, features, None, &vectors, &rounding)?;
         let model = model.with_vectors(&plane.vectors());
         let states = map_rows(source, context, 1, |batch, out: &mut [(u32, u64)]| {
             model.for_each_state(batch, |row, set, state| out[row] = (set as u32, state));
@@ -180,20 +185,12 @@ impl Coded {
         let plane = self.planes.get(plane).ok_or_else(|| {
             Error::option("plane", format!("there are {}, not {plane}", self.planes.len()))
         })?;
-        Dense::new(plane.states.len(), size, plane.looks(size))
+        Dense::new(plane.states.len(), size, plane.looks())
     }
 
     /// Kilobits by the paper's accounting.
     pub fn kilobits(&self) -> f64 {
         self.planes.iter().map(Plane::kilobits).sum()
-    }
-
-    /// The side of a block, for pictures.
-    fn side(&self) -> Option<usize> {
-        match self.what {
-            What::Table { .. } => None,
-            What::Picture { block, .. } => Some(block as usize),
-        }
     }
 
     /// The file.
@@ -219,12 +216,9 @@ impl Coded {
         for (plane, (across, _)) in self.planes.iter().zip(segments) {
             out.extend(plane.sets.to_le_bytes());
             out.extend([plane.features, plane.bits]);
-            out.extend(plane.low.to_le_bytes());
             out.extend(plane.step.to_le_bytes());
-            let mut same = plane.clone();
             // Writing what is there cannot fail, and leaves it as it is.
-            let size = self.what.size() as usize;
-            let _ = code(&mut same, across as usize, size, self.side(), &mut writer);
+            let _ = code(&mut plane.clone(), across as usize, &mut writer);
         }
         out.extend(writer.into_bytes());
         let least = cells(self.what).unwrap_or(0).saturating_sub(FREE_CELLS) / CELLS_A_BYTE;
@@ -257,7 +251,10 @@ impl Coded {
         let cut = || bad("the beginning of a file", "all of it");
         let [version, kind, guessed] = head.take().ok_or_else(cut)?;
         if version != VERSION {
-            return Err(bad(&format!("version {version}"), "version 2: another mereo may read it"));
+            return Err(bad(
+                &format!("version {version}"),
+                &format!("version {VERSION}: another mereo may read it"),
+            ));
         }
         let (a, b, block) = (head.u32(), head.u32(), head.u32());
         let (a, b, block) = (a.ok_or_else(cut)?, b.ok_or_else(cut)?, block.ok_or_else(cut)?);
@@ -286,7 +283,6 @@ impl Coded {
         for (across, down) in what.segments() {
             let sets = head.u32().ok_or_else(cut)?;
             let [features, bits] = head.take().ok_or_else(cut)?;
-            let low = f32::from_bits(head.u32().ok_or_else(cut)?);
             let step = f32::from_bits(head.u32().ok_or_else(cut)?);
             let numbers = u64::from(sets) * (u64::from(features) + 1) * u64::from(size);
             let proper = (1..=MOST_SETS).contains(&sets)
@@ -294,16 +290,14 @@ impl Coded {
                 && u64::from(sets) * u64::from(features) <= MOST_MODELS
                 && (1..=16).contains(&bits)
                 && numbers <= MOST_NUMBERS
-                && low.is_finite()
-                && (0.0..=f32::MAX / 1e6).contains(&step)
-                && low.abs() <= f32::MAX / 1e6;
+                && (0.0..=f32::MAX / 1e6).contains(&step);
             if !proper {
                 return Err(bad("a plane of impossible size", "sets, features and bits in range"));
             }
             let segments = u64::from(across) * u64::from(down);
             let a_segment = (u64::from(features) + u64::from(sets > 1)).max(1);
             said += numbers + segments * a_segment;
-            planes.push((sets, features, bits, low, step, numbers, segments, across));
+            planes.push((sets, features, bits, step, segments, across));
         }
         // Few bytes cannot say much: memory is taken only for what can be there.
         let room = FREE_CELLS + CELLS_A_BYTE * (bytes.len() as u64 + 8);
@@ -315,18 +309,24 @@ impl Coded {
         let mut reader = Reader::new(head.0).map_err(broken)?;
         let side = matches!(what, What::Picture { .. }).then_some(block as usize);
         let mut out = Vec::new();
-        for (sets, features, bits, low, step, numbers, segments, across) in planes {
+        for (sets, features, bits, step, segments, across) in planes {
+            let vectors = sets as usize * (usize::from(features) + 1);
             let mut plane = Plane {
                 sets,
                 features,
                 bits,
-                low,
+                side,
                 step,
-                levels: vec![0; numbers as usize],
+                halvings: vec![0; vectors],
+                levels: vec![0; vectors * size as usize],
                 states: vec![(0, 0); segments as usize],
             };
-            code(&mut plane, across as usize, size as usize, side, &mut reader).map_err(broken)?;
+            code(&mut plane, across as usize, &mut reader).map_err(broken)?;
             out.push(plane);
+        }
+        let filled_up = cells(what).is_some_and(|cells| cells > FREE_CELLS);
+        if !filled_up && !reader.at_end() {
+            return Err(broken(Broken));
         }
         Ok(Self { what, planes: out })
     }

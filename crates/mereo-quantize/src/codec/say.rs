@@ -14,6 +14,10 @@
 //! least squares on what was to be said take turns, and the round that cost least is kept. The bits
 //! of a round are those of the coder's models at the end of the round before: models that are
 //! still learning would price what happened to come first too low, and rounds would not settle.
+//!
+//! A feature must pay for itself too. The blocks B that have it would be farther off without it by
+//! `Σ_{c∈B} ‖x_c - said_c + f‖² - ‖x_c - said_c‖²`; its own numbers, and saying of every block
+//! whether it is there, take bits. One that saves less than λ times these is dropped.
 
 use mereo_core::math::dot;
 use mereo_core::{Context, Dense, Plan, Result, Silent, Table};
@@ -21,12 +25,13 @@ use mereo_core::{Context, Dense, Plan, Result, Silent, Table};
 use super::bits::Counter;
 use super::guess::guess;
 use super::picture::CodecParams;
-use super::plane::Plane;
+use super::plane::{Plane, Rounding};
 use super::sheet::Sheet;
-use super::states::{Made, Near, States};
+use super::states::{Made, Near, Prices, States};
 use crate::associate::exact::Exact;
 use crate::associate::local::Local;
-use crate::associate::{Couplings, Problem, Solver, ones};
+use crate::associate::{Problem, Solver, ones};
+use crate::gvq::sets::Sets;
 use crate::gvq::{self, GvqParams};
 use crate::squares::Squares;
 use crate::vq::{self, VqParams};
@@ -40,31 +45,45 @@ const FIRST_PASSES: usize = 1;
 const FIRST_SCOUTS: usize = 5;
 /// The bits that a feature takes to be on, about, before there are models that know.
 const FIRST_PRICE: f64 = 3.0;
+/// The round after which features must pay, and the share of them that may be dropped at once: those
+/// that are left take over what others did.
+const PAY_FROM: usize = 2;
+const MOST_DROPPED: f64 = 0.15;
 
 /// Learns the features of a sheet's blocks and says the blocks with them.
 pub(super) fn plane(sheet: &Sheet, params: &CodecParams, context: &Context) -> Result<Plane> {
     let speaker = Speaker { sheet, params, side: params.block as usize };
     let mut vectors = speaker.first_vectors(context)?;
+    let mut used = vec![1; vectors.len() / speaker.size()];
+    if params.penalty > 0.0 {
+        used = speaker.say(&vectors, None).0.used;
+    }
     let mut models = None;
-    let mut best = (f64::INFINITY, vectors.clone(), None);
-    for _ in 0..speaker.rounds() {
+    let mut best = speaker.round(&vectors, &used)?;
+    let mut least = f64::INFINITY;
+    for round in 0..speaker.rounds() {
+        let plane = speaker.round(&vectors, &used)?;
+        let (mut said, mut learned) = speaker.say(&plane.vectors(), models.as_ref());
+        let bits = plane.vector_bits();
+        let cost = said.squares + params.penalty * (said.bits + bits.iter().sum::<f64>());
+        if cost < least {
+            least = cost;
+            best = plane.with_states(said.made.clone());
+        }
         if context.stop().asked() {
             break;
         }
-        let (said, learned) = speaker.say(&vectors, models.as_ref());
-        let cost = said.squares + params.penalty * said.bits;
-        if cost < best.0 {
-            best = (cost, vectors.clone(), Some(learned.clone()));
+        if round >= PAY_FROM {
+            speaker.drop_features(&mut said, &bits, &mut vectors);
         }
-        // What was learned of a feature is not true of it turned round.
-        let turned = speaker.learn_again(&said, &mut vectors);
-        models = (!turned).then_some(learned);
+        for (set, turned) in speaker.learn_again(&said, &mut vectors).into_iter().enumerate() {
+            // What was learned of a feature is not true of it turned round.
+            learned.forget(set, turned);
+        }
+        models = Some(learned);
+        used = said.used;
     }
-    let (_, vectors, models) = best;
-    let sets = u32::try_from(params.sets).unwrap_or(u32::MAX);
-    let plane = Plane::round(sets, params.features as u8, params.bits, &vectors)?;
-    let (said, _) = speaker.say(&plane.vectors(), models.as_ref());
-    Ok(plane.with_states(said.made))
+    Ok(best.without_unused())
 }
 
 /// A sheet put together again from what was said.
@@ -77,7 +96,7 @@ pub(super) fn heard(
 ) -> Sheet {
     let mut sheet = Sheet::empty(width, height);
     let mut block = vec![0.0; side * side];
-    for (at, look) in plane.looks(side * side).chunks_exact(side * side).enumerate() {
+    for (at, look) in plane.looks().chunks_exact(side * side).enumerate() {
         hear(&mut sheet, at, side, look, guessed, &mut block);
     }
     sheet
@@ -108,6 +127,10 @@ struct Said {
     made: Vec<Made>,
     /// What was to be said of each block.
     wanted: Vec<f64>,
+    /// How many blocks have each origin and feature.
+    used: Vec<u32>,
+    /// What blocks would be farther off without each of them, less what saying it costs.
+    worth: Vec<f64>,
     squares: f64,
     bits: f64,
 }
@@ -115,7 +138,7 @@ struct Said {
 impl Speaker<'_> {
     /// How often features are learned again: without a guess and a price there is nothing new.
     fn rounds(&self) -> usize {
-        if self.params.guess || self.params.penalty > 0.0 { ROUNDS } else { 0 }
+        if self.params.guess || self.params.penalty > 0.0 { ROUNDS } else { 1 }
     }
 
     fn size(&self) -> usize {
@@ -150,11 +173,19 @@ impl Speaker<'_> {
         }
         let mut params =
             GvqParams { sets, penalty: FIRST_PRICE * penalty, ..GvqParams::new(features) };
-        if self.rounds() > 0 {
+        if self.rounds() > 1 {
             (params.scouts, plan.passes) = (FIRST_SCOUTS, FIRST_PASSES);
         }
         let (model, _) = gvq::fit(&params, &rows, &plan, context, &mut Silent)?;
         Ok(model.vectors())
+    }
+
+    /// Vectors rounded, given how many blocks have each.
+    fn round(&self, vectors: &[f64], used: &[u32]) -> Result<Plane> {
+        let CodecParams { sets, features, bits, penalty, .. } = *self.params;
+        let sets = u32::try_from(sets).unwrap_or(u32::MAX);
+        let rounding = Rounding { bits, penalty, used };
+        Plane::round(sets, features as u8, Some(self.side), vectors, &rounding)
     }
 
     /// Says all blocks with these vectors, at the prices of these models; also what the models
@@ -163,7 +194,7 @@ impl Speaker<'_> {
         let (size, blocks) = (self.size(), self.sheet.blocks(self.side));
         let CodecParams { features: n, sets, penalty, guess: guessed, .. } = *self.params;
         let across = self.sheet.width.div_ceil(self.side);
-        let mut explainer = Explainer::new(vectors, n, size);
+        let mut explainer = Explainer::new(Sets::of_vectors(sets, n, vectors, 0.0), penalty);
         let mut states = States::new(sets as u32, n, across);
         let mut heard = Sheet::empty(self.sheet.width, self.sheet.height);
         let mut counter = Counter::default();
@@ -171,6 +202,8 @@ impl Speaker<'_> {
         let mut said = Said {
             made: Vec::with_capacity(blocks),
             wanted: vec![0.0; blocks * size],
+            used: vec![0; sets * (n + 1)],
+            worth: vec![0.0; sets * (n + 1)],
             squares: 0.0,
             bits: 0.0,
         };
@@ -178,18 +211,26 @@ impl Speaker<'_> {
             let wanted = &mut said.wanted[at * size..(at + 1) * size];
             self.want(&heard, at, &mut before, wanted);
             let near = states.near(&said.made, at);
-            let made = explainer.explain(wanted, &near, |set, more| {
-                more.clear();
-                if penalty == 0.0 {
-                    more.resize(n, 0.0);
-                    return 0.0;
+            let made = explainer.explain(wanted, &near, models.unwrap_or(&states));
+            explainer.sets.sum(made.0 as usize, made.1, &mut look);
+            let off: Vec<f64> = wanted.iter().zip(&look).map(|(x, l)| x - l).collect();
+            said.squares += dot(&off, &off);
+            let first = made.0 as usize * (n + 1);
+            said.used[first] += 1;
+            if penalty > 0.0 {
+                models.unwrap_or(&states).price(&near, made.0, &mut explainer.prices);
+            }
+            for i in 0..n {
+                let on = made.1 >> i & 1;
+                let bits = explainer.prices.features.get(i).map_or(0.0, |bits| bits[on as usize]);
+                let worth = &mut said.worth[first + 1 + i];
+                *worth -= penalty * bits;
+                if on == 1 {
+                    said.used[first + 1 + i] += 1;
+                    let feature = &vectors[(first + 1 + i) * size..][..size];
+                    *worth += dot(feature, feature) + 2.0 * dot(feature, &off);
                 }
-                let bits = models.unwrap_or(&states).prices(&near, set, more);
-                more.iter_mut().for_each(|m| *m *= penalty);
-                penalty * bits
-            });
-            explainer.look(made, &mut look);
-            said.squares += wanted.iter().zip(&look).map(|(x, l)| (x - l) * (x - l)).sum::<f64>();
+            }
             // Counting does not fail.
             let _ = states.code(&near, made, &mut counter);
             said.made.push(made);
@@ -199,11 +240,33 @@ impl Speaker<'_> {
         (said, states)
     }
 
+    /// Drops features that cost more than they are worth; those that cost most beyond it first.
+    fn drop_features(&self, said: &mut Said, bits: &[f64], vectors: &mut [f64]) {
+        let (n, size) = (self.params.features, self.size());
+        if self.params.penalty == 0.0 {
+            return;
+        }
+        let net = |v: usize| said.worth[v] - self.params.penalty * bits[v];
+        let features = (0..bits.len()).filter(|v| v % (n + 1) > 0 && said.used[*v] > 0);
+        let all = features.clone().count();
+        let mut dropped: Vec<usize> = features.filter(|&v| net(v) < 0.0).collect();
+        dropped.sort_by(|&a, &b| net(a).total_cmp(&net(b)));
+        dropped.truncate((MOST_DROPPED * all as f64).ceil() as usize);
+        for v in dropped {
+            vectors[v * size..(v + 1) * size].fill(0.0);
+            for (set, state) in &mut said.made {
+                if *set as usize == v / (n + 1) {
+                    *state &= !(1 << (v % (n + 1) - 1));
+                }
+            }
+        }
+    }
+
     /// Least squares on what was to be said, given what it was said with. A feature that more than
-    /// half of the blocks have is turned round, into what the others lack; whether any was.
-    fn learn_again(&self, said: &Said, vectors: &mut [f64]) -> bool {
+    /// half of the blocks have is turned round, into what the others lack; which were, set by set.
+    fn learn_again(&self, said: &Said, vectors: &mut [f64]) -> Vec<u64> {
         let (size, n) = (self.size(), self.params.features);
-        let mut any = false;
+        let mut all = vec![0; self.params.sets];
         for (set, vectors) in vectors.chunks_exact_mut((n + 1) * size).enumerate() {
             let made = || {
                 let all = said.made.iter().zip(said.wanted.chunks_exact(size));
@@ -216,7 +279,7 @@ impl Speaker<'_> {
             let often =
                 (0..n).filter(|&i| 2 * made().filter(|(s, _)| s >> i & 1 == 1).count() > rows);
             let turned = often.fold(0u64, |mask, i| mask | 1 << i);
-            any |= turned != 0;
+            all[set] = turned;
             let mut squares = Squares::new(n + 1, size, false);
             let mut coefficients = Vec::with_capacity(n + 1);
             for (state, wanted) in made() {
@@ -231,58 +294,51 @@ impl Speaker<'_> {
             }
             squares.solve(vectors);
         }
-        any
+        all
     }
 }
 
 /// Finds what a block is made of.
-struct Explainer<'a> {
-    vectors: &'a [f64],
-    features: usize,
-    size: usize,
-    couplings: Vec<Couplings>,
+struct Explainer {
+    sets: Sets,
+    penalty: f64,
     solver: Exact,
     local: Local,
     left: Vec<f64>,
     bias: Vec<f64>,
+    prices: Prices,
 }
 
-impl<'a> Explainer<'a> {
-    fn new(vectors: &'a [f64], features: usize, size: usize) -> Self {
-        let couplings = |set: &[f64]| Couplings::of_features(features, &set[size..]);
+impl Explainer {
+    fn new(sets: Sets, penalty: f64) -> Self {
         Self {
-            vectors,
-            features,
-            size,
-            couplings: vectors.chunks_exact((features + 1) * size).map(couplings).collect(),
+            sets,
+            penalty,
             solver: Exact::new(NODES),
             local: Local::default(),
-            left: vec![0.0; size],
-            bias: Vec::with_capacity(features),
+            left: Vec::new(),
+            bias: Vec::new(),
+            prices: Prices::default(),
         }
     }
 
-    /// The set and the state of least squared error and price; `price(set, more)` gives the price of
-    /// a set, and of its features into `more`.
-    fn explain(
-        &mut self,
-        wanted: &[f64],
-        near: &Near,
-        price: impl Fn(u32, &mut Vec<f64>) -> f64,
-    ) -> Made {
+    /// The set and the state of least squared error and price.
+    fn explain(&mut self, wanted: &[f64], near: &Near, models: &States) -> Made {
         let (mut best, mut least) = ((0, 0), f64::INFINITY);
-        let sets = self.vectors.chunks_exact((self.features + 1) * self.size);
-        for (set, vectors) in sets.enumerate() {
-            let (origin, features) = vectors.split_at(self.size);
-            let left = self.left.iter_mut().zip(wanted).zip(origin);
-            left.for_each(|((l, x), o)| *l = x - o);
-            let mut energy = price(set as u32, &mut self.bias) + dot(&self.left, &self.left);
-            let mut state = 0;
-            if self.features > 0 {
-                for (bias, f) in self.bias.iter_mut().zip(features.chunks_exact(self.size)) {
-                    *bias += dot(f, f) - 2.0 * dot(f, &self.left);
+        for set in 0..self.sets.sets {
+            self.sets.bias(set, wanted, &mut self.left, &mut self.bias);
+            let mut energy = dot(&self.left, &self.left);
+            if self.penalty > 0.0 {
+                models.price(near, set as u32, &mut self.prices);
+                energy += self.penalty * self.prices.set;
+                for (bias, [off, on]) in self.bias.iter_mut().zip(&self.prices.features) {
+                    energy += self.penalty * off;
+                    *bias += self.penalty * (on - off);
                 }
-                let couplings = &self.couplings[set];
+            }
+            let mut state = 0;
+            if !self.bias.is_empty() {
+                let couplings = &self.sets.couplings[set];
                 let problem = Problem { couplings, bias: &self.bias, directed: None };
                 let mut answer = self.solver.solve(&problem);
                 if !answer.settled {
@@ -300,15 +356,5 @@ impl<'a> Explainer<'a> {
             }
         }
         best
-    }
-
-    /// What that looks like.
-    fn look(&self, (set, state): Made, out: &mut [f64]) {
-        let vectors = &self.vectors[set as usize * (self.features + 1) * self.size..];
-        out.copy_from_slice(&vectors[..self.size]);
-        for i in ones(state) {
-            let feature = &vectors[(i + 1) * self.size..(i + 2) * self.size];
-            out.iter_mut().zip(feature).for_each(|(x, f)| *x += f);
-        }
     }
 }

@@ -7,6 +7,7 @@
 
 use super::bits::{Bit, Broken, Coder, price};
 use super::mixed::{Contexts, Mixed, VALUES};
+use crate::associate::ones;
 
 /// The set of a segment and its state, feature 0 the lowest bit.
 pub(super) type Made = (u32, u64);
@@ -36,7 +37,8 @@ pub(super) struct Near {
 }
 
 impl Near {
-    fn guess(&self) -> u32 {
+    /// The set of the segment before.
+    fn likely_set(&self) -> u32 {
         self.left.or(self.above).map_or(0, |(set, _)| set)
     }
 
@@ -97,7 +99,7 @@ impl States {
         (set, state): Made,
         coder: &mut dyn Coder,
     ) -> Result<Made, Broken> {
-        let mut found_set = near.guess();
+        let mut found_set = near.likely_set();
         if self.sets > 1 && !coder.bit(&mut self.same[near.agreement()], set == found_set)? {
             let mut prefix = 1usize;
             for digit in (0..self.digits).rev() {
@@ -118,30 +120,41 @@ impl States {
         Ok((found_set, found))
     }
 
-    /// The bits that a set and none of its features would take, and for each feature how many more
-    /// it takes to be on, into `more`.
-    pub(super) fn prices(&self, near: &Near, set: u32, more: &mut Vec<f64>) -> f64 {
-        let mut bits = 0.0;
+    /// Forgets what was learned of some features of a set.
+    pub(super) fn forget(&mut self, set: usize, features: u64) {
+        for i in ones(features) {
+            self.feature[set * self.features + i] = Mixed::default();
+        }
+    }
+
+    /// What it would take to say this set, and each of its features on or off.
+    pub(super) fn price(&self, near: &Near, set: u32, out: &mut Prices) {
+        out.set = 0.0;
         if self.sets > 1 {
             let same = self.same[near.agreement()].chance();
-            bits += price(same, set == near.guess());
-            if set != near.guess() {
+            out.set += price(same, set == near.likely_set());
+            if set != near.likely_set() {
                 let mut prefix = 1usize;
                 for digit in (0..self.digits).rev() {
                     let bit = set >> digit & 1 == 1;
-                    bits += price(self.digit[prefix].chance(), bit);
+                    out.set += price(self.digit[prefix].chance(), bit);
                     prefix = prefix << 1 | usize::from(bit);
                 }
             }
         }
-        more.clear();
-        for i in 0..self.features {
-            let model = &self.feature[set as usize * self.features + i];
+        out.features.clear();
+        let models = &self.feature[set as usize * self.features..][..self.features];
+        out.features.extend(models.iter().enumerate().map(|(i, model)| {
             let chance = model.mixture(near.contexts(set, i)).chance;
-            let off = price(chance, false);
-            bits += off;
-            more.push(price(chance, true) - off);
-        }
-        bits
+            [price(chance, false), price(chance, true)]
+        }));
     }
+}
+
+/// Bits that it would take to say what a segment is made of.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Prices {
+    pub(super) set: f64,
+    /// Each feature off, and on.
+    pub(super) features: Vec<[f64; 2]>,
 }

@@ -64,13 +64,15 @@ fn the_papers_accounting_is_kept() {
         sets: 1,
         features: 8,
         bits: 16,
-        low: 0.0,
+        side: Some(16),
         step: 1.0,
+        halvings: vec![0; 9],
         levels: vec![0; 9 * 256],
         states: vec![(0, 0); (picture.width * picture.height / 256) as usize],
     };
     assert_eq!(plane.kilobits(), 53.76);
-    let book = Plane { sets: 16, features: 0, levels: vec![0; 16 * 256], ..plane };
+    let book =
+        Plane { sets: 16, features: 0, halvings: vec![0; 16], levels: vec![0; 16 * 256], ..plane };
     assert_eq!(book.kilobits(), 73.984);
 }
 
@@ -98,6 +100,18 @@ fn what_can_be_guessed_need_not_be_said_and_bits_must_pay() {
     let squares = |decibels: f64| 160.0 * 120.0 * 255.0f64.powi(2) / 10f64.powf(decibels / 10.0);
     let spent = squares(priced) - squares(guessed);
     assert!(spent < 400.0 * 8.0 * (bytes - fewer) as f64, "{spent} {bytes} {fewer}");
+}
+
+#[test]
+fn features_must_pay_for_themselves() {
+    let picture = photograph(80, 64, 1);
+    let kept = |penalty: f64| {
+        let params = CodecParams { penalty, ..params(12, 1, Colour::Grey) };
+        let coded = Coded::of_picture(&picture, &params, &Context::new(0)).unwrap();
+        coded.planes[0].features
+    };
+    let (all, few) = (kept(0.0), kept(3000.0));
+    assert!(all == 12 && few < 12, "{all} {few}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ mod fit;
 mod learner;
 mod model;
 mod params;
-mod sets;
+pub(crate) mod sets;
 mod squashed;
 mod starts;
 #[cfg(test)]

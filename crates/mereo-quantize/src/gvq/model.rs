@@ -109,13 +109,8 @@ impl Gvq {
 
     /// The same with other vectors, `[M, 1 + n, D]`, the origin of each set first.
     pub(crate) fn with_vectors(&self, vectors: &[f64]) -> Self {
-        let (n, d) = (self.sets.features, self.sets.columns);
-        let (mut feature, mut origin) = (Vec::new(), Vec::new());
-        for set in vectors.chunks_exact((n + 1) * d) {
-            origin.extend_from_slice(&set[..d]);
-            feature.extend_from_slice(&set[d..]);
-        }
-        let sets = Sets::new(self.sets.sets, n, feature, origin, self.sets.penalty);
+        let Sets { sets, features, penalty, .. } = self.sets;
+        let sets = Sets::of_vectors(sets, features, vectors, penalty);
         Self { sets, ..self.clone() }
     }
 

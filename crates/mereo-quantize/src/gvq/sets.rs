@@ -11,8 +11,8 @@ const QUICK_NODES: usize = 500;
 
 /// M sets of n features and an origin over D columns.
 #[derive(Debug, Clone)]
-pub(super) struct Sets {
-    pub(super) sets: usize,
+pub(crate) struct Sets {
+    pub(crate) sets: usize,
     pub(super) features: usize,
     pub(super) columns: usize,
     /// `[M, n, D]`.
@@ -22,7 +22,7 @@ pub(super) struct Sets {
     pub(super) penalty: f64,
     /// `f·f`, `[M, n]`.
     pub(super) square: Vec<f64>,
-    pub(super) couplings: Vec<Couplings>,
+    pub(crate) couplings: Vec<Couplings>,
 }
 
 /// The explanation of a row.
@@ -107,14 +107,11 @@ impl Explainer {
         let origin = &sets.origin[set * d..(set + 1) * d];
         let feature = &sets.feature[set * n * d..(set + 1) * n * d];
         let complete = self.observed.len() == d;
-        self.residual.clear();
-        self.bias.clear();
         if complete {
-            self.residual.extend(self.values.iter().zip(origin).map(|(x, o)| x - o));
-            for (f, square) in feature.chunks_exact(d).zip(&sets.square[set * n..]) {
-                self.bias.push(square - 2.0 * dot(f, &self.residual) + sets.penalty);
-            }
+            sets.bias(set, &self.values, &mut self.residual, &mut self.bias);
         } else {
+            self.residual.clear();
+            self.bias.clear();
             let seen = self.observed.iter().zip(&self.values);
             self.residual.extend(seen.map(|(&c, x)| x - origin[c]));
             let size = self.observed.len();
@@ -198,11 +195,39 @@ impl Sets {
     ) -> Self {
         let d = origin.len() / sets.max(1);
         let (mut square, mut couplings) = (Vec::new(), Vec::new());
-        for set in feature.chunks_exact(features * d) {
-            square.extend(set.chunks_exact(d).map(|f| dot(f, f)));
-            couplings.push(Couplings::of_features(features, set));
+        for set in 0..sets {
+            let feature = &feature[set * features * d..(set + 1) * features * d];
+            square.extend(feature.chunks_exact(d).map(|f| dot(f, f)));
+            couplings.push(Couplings::of_features(features, feature));
         }
         Self { sets, features, columns: d, feature, origin, penalty, square, couplings }
+    }
+
+    /// Of vectors `[M, 1 + n, D]`, the origin first.
+    pub(crate) fn of_vectors(sets: usize, features: usize, vectors: &[f64], penalty: f64) -> Self {
+        let d = vectors.len() / (sets * (features + 1)).max(1);
+        let (mut feature, mut origin) = (Vec::new(), Vec::new());
+        for set in vectors.chunks_exact((features + 1) * d) {
+            origin.extend_from_slice(&set[..d]);
+            feature.extend_from_slice(&set[d..]);
+        }
+        Self::new(sets, features, feature, origin, penalty)
+    }
+
+    /// What is left of a complete row less an origin, and with that the bias of each feature of the
+    /// set.
+    #[inline(always)]
+    pub(crate) fn bias(&self, set: usize, row: &[f64], left: &mut Vec<f64>, bias: &mut Vec<f64>) {
+        let (n, d) = (self.features, self.columns);
+        let origin = &self.origin[set * d..(set + 1) * d];
+        left.clear();
+        left.extend(row.iter().zip(origin).map(|(x, o)| x - o));
+        let feature = self.feature[set * n * d..(set + 1) * n * d].chunks_exact(d);
+        bias.clear();
+        let squares = &self.square[set * n..];
+        bias.extend(
+            feature.zip(squares).map(|(f, square)| square - 2.0 * dot(f, left) + self.penalty),
+        );
     }
 
     /// For [`Explainer::explain_products`]: `o·o`, then `f·f + 2 f·o + λ` of each feature, set by
@@ -222,7 +247,7 @@ impl Sets {
     }
 
     /// The sum of an origin and the features of a state.
-    pub(super) fn sum(&self, set: usize, state: u64, out: &mut [f64]) {
+    pub(crate) fn sum(&self, set: usize, state: u64, out: &mut [f64]) {
         let (n, d) = (self.features, self.columns);
         out.copy_from_slice(&self.origin[set * d..(set + 1) * d]);
         for i in crate::associate::ones(state) {
