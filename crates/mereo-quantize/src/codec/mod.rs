@@ -6,7 +6,7 @@
 //! block is made of; bits that save too little error are not spent. A table is the same with rows in
 //! place of blocks, and nothing guessed. Whatever is kept is range-coded:
 //!
-//! - *features of blocks* as [waves](waves), rounded as coarsely as pays, those of tables as they are;
+//! - *features of blocks* as waves, rounded as coarsely as pays, those of tables as they are;
 //! - *states*, feature by feature, and *sets*, digit by digit, each bit with a chance that depends on
 //!   the blocks before.
 //!
