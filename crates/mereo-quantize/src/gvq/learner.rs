@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::GvqParams;
 use super::sets::{Explainer, Found, Sets};
+use super::starts::Scouting;
 use crate::associate::ones;
 use crate::squares::Squares;
 
@@ -73,7 +74,7 @@ pub(super) struct GvqLearner<'a, T> {
     /// Whether any cell is missing.
     pub(super) holes: bool,
     /// Starts are random states rather than the best of many such.
-    pub(super) scouting: bool,
+    pub(super) scouting: Option<Scouting>,
 }
 
 /// What rows tell.
@@ -246,10 +247,11 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
         restart: usize,
         context: &Context,
     ) -> Result<Start<State>> {
-        if self.scouting {
-            return super::starts::random_states(self, source, restart, context);
+        if let Some(scouting) = self.scouting {
+            return super::starts::random_states(self, scouting, source, restart, context);
         }
-        let scouting = Self { scouting: true, units: self.units.clone(), ..*self };
+        let scouting = Some(Scouting::of(restart));
+        let scouting = Self { scouting, units: self.units.clone(), ..*self };
         let mut start =
             super::starts::best_of_scouts(&scouting, self.params, source, restart, context)?;
         start.state.reseeds = 0;
@@ -294,7 +296,7 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
     }
 
     fn workspace(&self) -> Work<T> {
-        let explainer = if self.scouting {
+        let explainer = if self.scouting.is_some() {
             Explainer::quick()
         } else {
             Explainer::new(self.params.association)
