@@ -12,8 +12,10 @@ const RIGHT: f64 = 170.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 55.0;
 /// Colours that can be told apart, also by the colour-blind.
-const COLOURS: [&str; 8] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933"];
+const COLOURS: [&str; 9] = [
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933",
+    "#882255",
+];
 
 /// One curve: its name and its points.
 pub type Curve = (String, Vec<(f64, f64)>);

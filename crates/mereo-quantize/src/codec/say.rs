@@ -30,7 +30,7 @@ use super::sheet::Sheet;
 use super::states::{Made, Near, Prices, States};
 use crate::associate::exact::Exact;
 use crate::associate::local::Local;
-use crate::associate::{Problem, Solver, ones};
+use crate::associate::{Association, Problem, Solver, ones};
 use crate::gvq::sets::Sets;
 use crate::gvq::{self, GvqParams};
 use crate::squares::Squares;
@@ -175,6 +175,8 @@ impl Speaker<'_> {
             GvqParams { sets, penalty: FIRST_PRICE * penalty, ..GvqParams::new(features) };
         if self.rounds() > 1 {
             (params.scouts, plan.passes) = (FIRST_SCOUTS, FIRST_PASSES);
+            // Soon done, and as good in the end: what it finds is only where rounds begin.
+            params.association = Association::Mf;
         }
         let (model, _) = gvq::fit(&params, &rows, &plan, context, &mut Silent)?;
         Ok(model.vectors())
