@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use super::GvqParams;
 use super::squashed::{Error, codes, squash};
-use super::starts::{Scouting, SetOf};
+use super::starts::SetOf;
 
 /// Steps of L-BFGS in each pass, and the gain that is too small for another.
 const STEPS: usize = 25;
@@ -67,8 +67,8 @@ pub(super) struct BinaryLearner<'a> {
     pub(super) params: &'a GvqParams,
     pub(super) beta: f64,
     pub(super) columns: usize,
-    /// Short runs start from random states rather than from the best of many such, and keep rows to their sets.
-    pub(super) scouting: Option<Scouting>,
+    /// Starts are random states rather than the best of many such, and rows keep to their sets.
+    pub(super) scouting: bool,
 }
 
 /// What rows tell.
@@ -135,7 +135,7 @@ impl BinaryLearner<'_> {
 
     /// The temperature as a share of a row's mean error.
     fn warmth(&self) -> Schedule {
-        if self.scouting.is_some() {
+        if self.scouting {
             Schedule::constant(0.0)
         } else {
             Schedule::linear(WARMTH, 0.0, WARM_PASSES)
@@ -192,13 +192,12 @@ impl BinaryLearner<'_> {
     /// Least squares on states drawn at random, as [`super::starts`] says.
     pub(super) fn random_states<T: Real>(
         &self,
-        scouting: Scouting,
         sample: &dyn Source<T>,
         restart: usize,
         context: &Context,
     ) -> Result<Start<State>> {
         let (sets, n, d) = (self.params.sets, self.params.features, self.columns);
-        let seeds = SetOf::new(sample, sets, scouting, restart, context)?;
+        let seeds = SetOf::new(sample, sets, restart, context)?;
         let mut random = context.random("gvq states", [restart as u64, 1]);
         let mut statistics = self.statistics();
         let mut work = Work::default();
@@ -250,10 +249,10 @@ impl<T: Real> Learner<T> for BinaryLearner<'_> {
         restart: usize,
         context: &Context,
     ) -> Result<Start<State>> {
-        if let Some(scouting) = self.scouting {
-            return self.random_states(scouting, source, restart, context);
+        if self.scouting {
+            return self.random_states(source, restart, context);
         }
-        let scouting = Self { scouting: Some(Scouting::of(restart)), ..*self };
+        let scouting = Self { scouting: true, ..*self };
         super::starts::best_of_scouts(&scouting, self.params, source, restart, context)
     }
 
@@ -270,7 +269,7 @@ impl<T: Real> Learner<T> for BinaryLearner<'_> {
                 .map(|code| code.iter().map(|c| c * c).sum())
                 .collect(),
             codes: codes.into_iter().map(T::of).collect(),
-            held: self.scouting.map(|_| state.seeds.clone()),
+            held: self.scouting.then(|| state.seeds.clone()),
             temperature: self.warmth().at(pass.pass) * state.error,
         }
     }
@@ -380,7 +379,7 @@ mod tests {
     #[test]
     fn warm_rows_are_shared_among_codes_by_their_errors() {
         let params = GvqParams { sets: 2, beta: Some(3.0), penalty: 0.1, ..GvqParams::new(2) };
-        let learner = BinaryLearner { params: &params, beta: 3.0, columns: 3, scouting: None };
+        let learner = BinaryLearner { params: &params, beta: 3.0, columns: 3, scouting: false };
         let theta: Vec<f64> = (0..18).map(|i| f64::from(i * 7 % 11) / 3.0 - 2.0).collect();
         let state = State { theta, seeds: SetOf::none(), error: 4.0 };
         let nan = f64::NAN;

@@ -47,7 +47,7 @@ fn fit_as<T: Real>(
     let (mut feature, mut origin) = (Vec::new(), Vec::new());
     let training = if let Some(beta) = params.beta {
         check_cells(source, context)?;
-        let learner = BinaryLearner { params, beta, columns, scouting: None };
+        let learner = BinaryLearner { params, beta, columns, scouting: false };
         let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
         for set in state.vectors().chunks_exact((n + 1) * columns) {
             origin.extend_from_slice(&set[..columns]);
@@ -59,7 +59,7 @@ fn fit_as<T: Real>(
             params,
             units: Units::of(&ground),
             holes: has_holes(source, context)?,
-            scouting: None,
+            scouting: false,
         };
         let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
         let (scale, centre) = (learner.units.scale.wide(), &learner.units.centre);

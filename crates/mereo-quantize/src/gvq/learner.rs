@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::GvqParams;
 use super::sets::{Explainer, Found, Sets};
-use super::starts::Scouting;
 use crate::associate::ones;
 use crate::squares::Squares;
 
@@ -74,7 +73,7 @@ pub(super) struct GvqLearner<'a, T> {
     /// Whether any cell is missing.
     pub(super) holes: bool,
     /// Starts are random states rather than the best of many such.
-    pub(super) scouting: Option<Scouting>,
+    pub(super) scouting: bool,
 }
 
 /// What rows tell.
@@ -247,11 +246,10 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
         restart: usize,
         context: &Context,
     ) -> Result<Start<State>> {
-        if let Some(scouting) = self.scouting {
-            return super::starts::random_states(self, scouting, source, restart, context);
+        if self.scouting {
+            return super::starts::random_states(self, source, restart, context);
         }
-        let scouting = Some(Scouting::of(restart));
-        let scouting = Self { scouting, units: self.units.clone(), ..*self };
+        let scouting = Self { scouting: true, units: self.units.clone(), ..*self };
         let mut start =
             super::starts::best_of_scouts(&scouting, self.params, source, restart, context)?;
         start.state.reseeds = 0;
@@ -296,7 +294,7 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
     }
 
     fn workspace(&self) -> Work<T> {
-        let explainer = if self.scouting.is_some() {
+        let explainer = if self.scouting {
             Explainer::quick()
         } else {
             Explainer::new(self.params.association)

@@ -1,8 +1,7 @@
 //! Starts. Local minima are the rule: features that grew out of noise depend on the noise. A start
 //! is therefore the best of many short runs on a sample of the rows, each from *random states*:
 //! every row is given features at random, and least squares make of that the first features. With
-//! several sets, k-means first says which rows share a set; at every other restart it is not the best of
-//! several runs but any, since sets that are good by their means need not be so by their features. Whatever solver was asked for, these runs
+//! several sets, k-means first says which rows share a set. Whatever solver was asked for, these runs
 //! use one that is soon done.
 
 use mereo_core::slots::{ColumnMoments, Form, Lloyd, RowCells, first_smallest};
@@ -22,19 +21,6 @@ const START_CELLS: usize = 1 << 22;
 /// Passes of each short run.
 const SCOUT_PASSES: usize = 40;
 const SCOUT_TOLERANCE: f64 = 1e-3;
-
-/// What short runs do otherwise than the learning that they are for.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Scouting {
-    /// Runs of k-means that the first sets are the best of.
-    means: usize,
-}
-
-impl Scouting {
-    pub(super) fn of(restart: usize) -> Self {
-        Self { means: if restart.is_multiple_of(2) { 4 } else { 1 } }
-    }
-}
 
 /// The best of many short runs of a learner that starts from random states.
 pub(super) fn best_of_scouts<T: Real, L: Learner<T>>(
@@ -67,14 +53,13 @@ pub(super) fn any_state(n: usize, random: &mut Random) -> u64 {
 /// Least squares on states drawn at random.
 pub(super) fn random_states<T: Real>(
     learner: &GvqLearner<'_, T>,
-    scouting: Scouting,
     sample: &dyn Source<T>,
     restart: usize,
     context: &Context,
 ) -> Result<Start<State>> {
     let params = learner.params;
     let (sets, n, d) = (params.sets, params.features, sample.columns());
-    let set_of = SetOf::new(sample, sets, scouting, restart, context)?;
+    let set_of = SetOf::new(sample, sets, restart, context)?;
     let mut random = context.random("gvq states", [restart as u64, 0]);
     let mut statistics = learner.statistics();
     let (mut cells, mut observed) = (RowCells::default(), Vec::new());
@@ -117,7 +102,6 @@ impl SetOf {
     pub(super) fn new<T: Real>(
         sample: &dyn Source<T>,
         sets: usize,
-        scouting: Scouting,
         restart: usize,
         context: &Context,
     ) -> Result<Self> {
@@ -127,8 +111,7 @@ impl SetOf {
         let moments = ColumnMoments::of(sample, context)?;
         let lloyd = Lloyd::plain(sets, &moments, Form::of(sample, context)?);
         let own = context.with_seed(context.seed().wrapping_add(restart as u64));
-        let plan =
-            Plan { restarts: scouting.means, passes: 30, tolerance: 1e-6, ..Plan::default() };
+        let plan = Plan { restarts: 4, passes: 30, tolerance: 1e-6, ..Plan::default() };
         Ok(Self(learn(&lloyd, sample, &plan, &own, &mut Silent)?.state.mean))
     }
 
