@@ -25,12 +25,12 @@
 use mereo_core::math::{Matrix, minimise, product_nt, product_tn};
 use mereo_core::slots::first_smallest;
 use mereo_core::{
-    Batch, Context, Learner, Pass, Real, Result, Schedule, Source, Start, Statistics,
+    Batch, Context, Learner, Pass, Real, Result, Schedule, Source, Start, Statistics, in_parallel,
 };
 use serde::{Deserialize, Serialize};
 
 use super::GvqParams;
-use super::squashed::{Error, codes, squash};
+use super::squashed::{Error, codes, squashed};
 use super::starts::SetOf;
 
 /// Steps of L-BFGS in each pass, and the gain that is too small for another.
@@ -58,7 +58,7 @@ pub(super) struct State {
 impl State {
     /// Origins and features, squashed.
     pub(super) fn vectors(&self) -> Vec<f64> {
-        self.theta.iter().map(|&t| squash(t)).collect()
+        squashed(&self.theta)
     }
 }
 
@@ -176,7 +176,7 @@ impl BinaryLearner<'_> {
     pub(super) fn descend(&self, theta: &mut [f64], count: &[f64], sum: &[f64]) {
         let size = self.columns << self.params.features;
         let sets = theta.chunks_exact_mut((self.params.features + 1) * self.columns);
-        for (set, theta) in sets.enumerate() {
+        in_parallel(sets.enumerate(), |(set, theta)| {
             let count = &count[set * size..(set + 1) * size];
             let sum = &sum[set * size..(set + 1) * size];
             let mean: Vec<f64> =
@@ -186,7 +186,7 @@ impl BinaryLearner<'_> {
             for t in theta {
                 *t = t.clamp(-FARTHEST, FARTHEST);
             }
-        }
+        });
     }
 
     /// Least squares on states drawn at random, as [`super::starts`] says.

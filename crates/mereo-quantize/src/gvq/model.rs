@@ -206,9 +206,7 @@ impl Gvq {
     fn write_look(&self, set: usize, state: u64, out: &mut [f64]) {
         self.sets.sum(set, state, out);
         if let Some(beta) = self.beta {
-            for y in out {
-                *y = squashed::squash(beta * (*y - 0.5));
-            }
+            squashed::to_codes(out, beta);
         }
     }
 

@@ -1,8 +1,25 @@
 //! Codes of binary data, their error and its gradient; [`super::binary`] says what they are.
 
-/// `1/(1 + e^-t)`.
-pub(super) fn squash(t: f64) -> f64 {
-    1.0 / (1.0 + (-t).exp())
+use mereo_core::math::{exp_in_place, widest};
+
+/// Replaces every t by `1/(1 + e^-t)`.
+fn squash(values: &mut [f64]) {
+    values.iter_mut().for_each(|t| *t = -*t);
+    exp_in_place(values);
+    values.iter_mut().for_each(|e| *e = 1.0 / (1.0 + *e));
+}
+
+/// The same of a copy.
+pub(super) fn squashed(values: &[f64]) -> Vec<f64> {
+    let mut out = values.to_vec();
+    squash(&mut out);
+    out
+}
+
+/// Makes codes of sums of squashed vectors.
+pub(super) fn to_codes(sums: &mut [f64], beta: f64) {
+    sums.iter_mut().for_each(|y| *y = beta * (*y - 0.5));
+    squash(sums);
 }
 
 /// All codes of sets of squashed vectors `[M, 1 + n, D]`, the origin first: `[M 2^n, D]`.
@@ -21,9 +38,7 @@ pub(super) fn codes(vectors: &[f64], sets: usize, columns: usize, beta: f64) -> 
                 }
             }
         }
-        for y in &mut out[start..] {
-            *y = squash(beta * (*y - 0.5));
-        }
+        to_codes(&mut out[start..], beta);
     }
     out
 }
@@ -40,28 +55,35 @@ pub(super) struct Error<'a> {
 impl Error<'_> {
     pub(super) fn at(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
         let d = self.columns;
-        let vectors: Vec<f64> = theta.iter().map(|&t| squash(t)).collect();
-        let codes = codes(&vectors, 1, d, self.beta);
+        let vectors = squashed(theta);
+        let mut codes = codes(&vectors, 1, d, self.beta);
         gradient.fill(0.0);
-        let mut error = 0.0;
-        let mut slope = vec![0.0; d];
-        for (state, code) in codes.chunks_exact(d).enumerate() {
+        // The errors of each column, so that all columns are added at once.
+        let mut errors = vec![0.0; d];
+        for (state, code) in codes.chunks_exact_mut(d).enumerate() {
             let (count, mean) = (&self.count[state * d..], &self.mean[state * d..]);
-            for (c, &code) in code.iter().enumerate() {
-                let off = code - mean[c];
-                error += count[c] * off * off;
-                slope[c] = 2.0 * count[c] * off * self.beta * code * (1.0 - code);
-            }
+            // Codes give way to slopes.
+            widest(
+                #[inline(always)]
+                || {
+                    let about = count.iter().zip(mean);
+                    for ((y, error), (count, mean)) in code.iter_mut().zip(&mut errors).zip(about) {
+                        let off = *y - mean;
+                        *error += count * off * off;
+                        *y = 2.0 * count * off * self.beta * *y * (1.0 - *y);
+                    }
+                },
+            );
             for (j, gradient) in gradient.chunks_exact_mut(d).enumerate() {
                 if j == 0 || state >> (j - 1) & 1 == 1 {
-                    gradient.iter_mut().zip(&slope).for_each(|(g, s)| *g += s);
+                    gradient.iter_mut().zip(&*code).for_each(|(g, s)| *g += s);
                 }
             }
         }
         for (g, v) in gradient.iter_mut().zip(&vectors) {
             *g *= v * (1.0 - v);
         }
-        error
+        errors.iter().sum()
     }
 }
 
@@ -79,7 +101,7 @@ mod tests {
         let mut theta = vec![-60.0; 9];
         theta.extend(hat);
         let (mut count, mut mean) = (vec![0.0; 64 * 9], vec![0.0; 64 * 9]);
-        let vectors: Vec<f64> = theta.iter().map(|&t| squash(t)).collect();
+        let vectors = squashed(&theta);
         let all = codes(&vectors, 1, 9, beta);
         let mut apart = 0.0;
         for (r, (s, x)) in s.chunks(6).zip(x.chunks(9)).enumerate() {
