@@ -11,7 +11,7 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 170.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 55.0;
-/// Colours that can be told apart, also by the colour-blind.
+/// Colours that can be told apart, also by the colour-blind; curves beyond them are dashed.
 const COLOURS: [&str; 9] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933",
     "#882255",
@@ -80,13 +80,11 @@ pub fn svg(title: &str, axes: (&str, &str), curves: &[Curve]) -> String {
     }
     for (number, (name, points)) in curves.iter().enumerate() {
         let colour = COLOURS[number % COLOURS.len()];
+        let dash = if number < COLOURS.len() { "none" } else { "6 3" };
+        let pen = format!("stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\"");
         let path: Vec<String> =
             points.iter().map(|&(x, y)| format!("{:.1},{:.1}", across(x), up(y))).collect();
-        let _ = writeln!(
-            out,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
-            path.join(" ")
-        );
+        let _ = writeln!(out, "<polyline points=\"{}\" fill=\"none\" {pen}/>", path.join(" "));
         for &(x, y) in points {
             let _ = writeln!(
                 out,
@@ -98,8 +96,7 @@ pub fn svg(title: &str, axes: (&str, &str), curves: &[Curve]) -> String {
         let y = TOP + 20.0 * number as f64;
         let _ = writeln!(
             out,
-            "<path d=\"M{} {y}h20\" stroke=\"{colour}\" stroke-width=\"2\"/><text x=\"{}\" \
-             y=\"{}\">{name}</text>",
+            "<path d=\"M{} {y}h20\" {pen}/><text x=\"{}\" y=\"{}\">{name}</text>",
             right + 12.0,
             right + 38.0,
             y + 4.0

@@ -132,7 +132,7 @@ fn photographs() -> Result<()> {
             Ok((format!("{name}, {block} x {block}"), points)) as Result<Curve>
         };
         let mut plain = Vec::new();
-        for (block, most) in [(4, 512), (8, 512), (16, 64)] {
+        for (block, most) in [(4, 512), (6, 512), (8, 512), (16, 64)] {
             let sizes = [16, 64, 256, 512].into_iter().filter(|&size| size <= most);
             let sizes: Vec<_> = sizes.map(|size| (size, 0, 0.0)).collect();
             plain.push(measure("VQ", block, false, &sizes)?);
@@ -147,7 +147,7 @@ fn photographs() -> Result<()> {
             measure("GVQ priced", 8, true, &priced)?,
             measure("GVQ priced", 16, true, &priced)?,
         ];
-        for ((name, points), same) in features.iter().zip([1, 1, 1, 2]) {
+        for ((name, points), same) in features.iter().zip([2, 1, 2, 3]) {
             for &(bytes, decibels) in points {
                 let gain = |rivals: &[Curve]| {
                     let rival = rivals.iter().filter_map(|c| at(&c.1, bytes)).reduce(f64::max);
@@ -155,7 +155,7 @@ fn photographs() -> Result<()> {
                 };
                 println!(
                     "photograph {row}, {name}: {:>5.0} bytes, {decibels:.2} dB; over VQ of the same \
-                     blocks (8 for 6) {}, of its best blocks {}, priced {}",
+                     blocks {}, of its best blocks {}, priced {}",
                     1000.0 * bytes,
                     gain(&plain[same..=same]),
                     gain(&plain),

@@ -45,7 +45,7 @@ const FIRST_PASSES: usize = 1;
 const FIRST_SCOUTS: usize = 5;
 /// The bits that a feature takes to be on, about, before there are models that know.
 const FIRST_PRICE: f64 = 3.0;
-/// The round after which features must pay, and the share of them that may be dropped at once: those
+/// The rounds after which features must pay, and the share of them that may be dropped at once: those
 /// that are left take over what others did.
 const PAY_FROM: usize = 2;
 const MOST_DROPPED: f64 = 0.15;
@@ -59,10 +59,9 @@ pub(super) fn plane(sheet: &Sheet, params: &CodecParams, context: &Context) -> R
         used = speaker.say(&vectors, None).0.used;
     }
     let mut models = None;
-    let mut best = speaker.round(&vectors, &used)?;
-    let mut least = f64::INFINITY;
-    for round in 0..speaker.rounds() {
-        let plane = speaker.round(&vectors, &used)?;
+    let mut plane = speaker.round(&vectors, &used)?;
+    let (mut least, mut best) = (f64::INFINITY, plane.clone());
+    for round in 1.. {
         let (mut said, mut learned) = speaker.say(&plane.vectors(), models.as_ref());
         let bits = plane.vector_bits();
         let cost = said.squares + params.penalty * (said.bits + bits.iter().sum::<f64>());
@@ -70,10 +69,10 @@ pub(super) fn plane(sheet: &Sheet, params: &CodecParams, context: &Context) -> R
             least = cost;
             best = plane.with_states(said.made.clone());
         }
-        if context.stop().asked() {
+        if round == speaker.rounds() || context.stop().asked() {
             break;
         }
-        if round >= PAY_FROM {
+        if round > PAY_FROM {
             speaker.drop_features(&mut said, &bits, &mut vectors);
         }
         for (set, turned) in speaker.learn_again(&said, &mut vectors).into_iter().enumerate() {
@@ -81,7 +80,7 @@ pub(super) fn plane(sheet: &Sheet, params: &CodecParams, context: &Context) -> R
             learned.forget(set, turned);
         }
         models = Some(learned);
-        used = said.used;
+        plane = speaker.round(&vectors, &said.used)?;
     }
     Ok(best.without_unused())
 }
@@ -219,12 +218,9 @@ impl Speaker<'_> {
             said.squares += dot(&off, &off);
             let first = made.0 as usize * (n + 1);
             said.used[first] += 1;
-            if penalty > 0.0 {
-                models.unwrap_or(&states).price(&near, made.0, &mut explainer.prices);
-            }
             for i in 0..n {
                 let on = made.1 >> i & 1;
-                let bits = explainer.prices.features.get(i).map_or(0.0, |bits| bits[on as usize]);
+                let bits = explainer.chosen.features.get(i).map_or(0.0, |bits| bits[on as usize]);
                 let worth = &mut said.worth[first + 1 + i];
                 *worth -= penalty * bits;
                 if on == 1 {
@@ -309,6 +305,8 @@ struct Explainer {
     left: Vec<f64>,
     bias: Vec<f64>,
     prices: Prices,
+    /// The prices of the set that was chosen, if anything has one.
+    chosen: Prices,
 }
 
 impl Explainer {
@@ -321,6 +319,7 @@ impl Explainer {
             left: Vec::new(),
             bias: Vec::new(),
             prices: Prices::default(),
+            chosen: Prices::default(),
         }
     }
 
@@ -355,6 +354,7 @@ impl Explainer {
             }
             if energy < least {
                 (best, least) = ((set as u32, state), energy);
+                std::mem::swap(&mut self.prices, &mut self.chosen);
             }
         }
         best

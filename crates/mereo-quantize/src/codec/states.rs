@@ -101,12 +101,9 @@ impl States {
     ) -> Result<Made, Broken> {
         let mut found_set = near.likely_set();
         if self.sets > 1 && !coder.bit(&mut self.same[near.agreement()], set == found_set)? {
-            let mut prefix = 1usize;
-            for digit in (0..self.digits).rev() {
-                let bit = coder.bit(&mut self.digit[prefix], set >> digit & 1 == 1)?;
-                prefix = prefix << 1 | usize::from(bit);
-            }
-            found_set = (prefix - (1 << self.digits)) as u32;
+            found_set = by_digits(self.digits, |prefix, digit| {
+                coder.bit(&mut self.digit[prefix], set >> digit & 1 == 1)
+            })?;
             if found_set >= self.sets {
                 return Err(Broken);
             }
@@ -134,12 +131,11 @@ impl States {
             let same = self.same[near.agreement()].chance();
             out.set += price(same, set == near.likely_set());
             if set != near.likely_set() {
-                let mut prefix = 1usize;
-                for digit in (0..self.digits).rev() {
+                let _ = by_digits::<Broken>(self.digits, |prefix, digit| {
                     let bit = set >> digit & 1 == 1;
                     out.set += price(self.digit[prefix].chance(), bit);
-                    prefix = prefix << 1 | usize::from(bit);
-                }
+                    Ok(bit)
+                });
             }
         }
         out.features.clear();
@@ -149,6 +145,15 @@ impl States {
             [price(chance, false), price(chance, true)]
         }));
     }
+}
+
+/// A number said digit by digit, the highest first: each is asked for given a 1 and the digits before it.
+fn by_digits<E>(digits: u32, mut ask: impl FnMut(usize, u32) -> Result<bool, E>) -> Result<u32, E> {
+    let mut prefix = 1usize;
+    for digit in (0..digits).rev() {
+        prefix = prefix << 1 | usize::from(ask(prefix, digit)?);
+    }
+    Ok((prefix - (1 << digits)) as u32)
 }
 
 /// Bits that it would take to say what a segment is made of.
