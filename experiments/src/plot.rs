@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use mereo_core::{Error, Result};
 
 /// Width and height of a drawing, and the margins around its curves.
-const SIZE: (f64, f64) = (720.0, 480.0);
+const SIZE: (f64, f64) = (760.0, 480.0);
 const LEFT: f64 = 70.0;
-const RIGHT: f64 = 170.0;
+const RIGHT: f64 = 210.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 55.0;
 /// Colours that can be told apart, also by the colour-blind; curves beyond them are dashed.

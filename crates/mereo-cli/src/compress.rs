@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::args::Threads;
 use crate::output::{self, Voice};
+use crate::{interrupt, progress};
 
 /// Say a picture with learned features, in few bytes
 ///
@@ -22,7 +23,8 @@ use crate::output::{self, Voice};
 /// what is left are learned, and the file keeps the features and which of them each block needs.
 /// `mereo decompress` gives the picture back. Kilobits are counted as in the paper on generative
 /// vector quantisation: bits for every number of a feature, and a bit a block for every feature.
-/// Pictures are taken with 8 bits a channel, and transparency is not kept.
+/// Pictures are taken with 8 bits a channel, and transparency is not kept. Ctrl-C stops early and
+/// keeps the best so far (exit code 130).
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -117,6 +119,7 @@ pub(crate) fn run(args: &CompressArgs, voice: Voice) -> Result<ExitCode> {
         output::check_output(&beside, &[&args.image, &args.output])?;
     }
     let context = args.threads.context(args.seed)?;
+    interrupt::watch(context.stop(), voice)?;
     let picture = read_picture(&args.image)?;
     let params = CodecParams {
         block: args.block,
@@ -131,15 +134,15 @@ pub(crate) fn run(args: &CompressArgs, voice: Voice) -> Result<ExitCode> {
         },
         restarts: args.restarts,
     };
-    let chosen = compress(&picture, &params, &context)?;
+    let chosen = compress(&picture, &params, &context, voice)?;
     write_atomically(&args.output, |out| out.write_all(&chosen.bytes))?;
+    let interrupted = context.stop().asked();
+    let compare = args.compare && !interrupted;
     let mut all = vec![chosen];
-    if args.compare {
+    if compare {
         let budget = all[0].kilobits;
-        for (name, params) in rivals(&picture, &params, budget) {
-            let mut rival = compress(&picture, &params, &context)?;
-            rival.name = name;
-            all.push(rival);
+        for params in rivals(&picture, &params, budget) {
+            all.push(compress(&picture, &params, &context, voice)?);
         }
         side_by_side(&picture, &all, &beside)?;
         voice.say(format_args!("original, then as in the table, in {}", beside.display()));
@@ -151,7 +154,7 @@ pub(crate) fn run(args: &CompressArgs, voice: Voice) -> Result<ExitCode> {
         told["width"] = json!(picture.width);
         told["height"] = json!(picture.height);
         told["channels"] = json!(picture.channels);
-        if args.compare {
+        if compare {
             told["compare"] = all.iter().map(told_with_name).collect();
             told["picture"] = json!(beside.to_string_lossy());
         }
@@ -172,7 +175,14 @@ pub(crate) fn run(args: &CompressArgs, voice: Voice) -> Result<ExitCode> {
         }
         output::print(&text)?;
     }
-    Ok(ExitCode::SUCCESS)
+    if !interrupted {
+        return Ok(ExitCode::SUCCESS);
+    }
+    voice.say(format_args!(
+        "mereo: interrupted; the best so far is kept in {}",
+        args.output.display()
+    ));
+    Ok(interrupt::exit_code())
 }
 
 fn told(outcome: &Outcome) -> serde_json::Value {
@@ -197,15 +207,22 @@ fn told_with_name(outcome: &Outcome) -> serde_json::Value {
     told
 }
 
-fn compress(picture: &Picture, params: &CodecParams, context: &Context) -> Result<Outcome> {
-    let coded = Coded::of_picture(picture, params, context)?;
-    let bytes = coded.to_bytes();
-    let seen = coded.picture()?;
+fn compress(
+    picture: &Picture,
+    params: &CodecParams,
+    context: &Context,
+    voice: Voice,
+) -> Result<Outcome> {
     let name = match (params.features, params.sets) {
         (0, sets) => format!("VQ of {sets}"),
         (n, 1) => format!("GVQ of {n}"),
         (n, sets) => format!("GVQ of {sets} x {n}"),
     };
+    let mut progress = progress::share(&name, voice);
+    let mut told = |share| progress.is(share);
+    let coded = Coded::of_picture_told(picture, params, context, &mut told)?;
+    let bytes = coded.to_bytes();
+    let seen = coded.picture()?;
     Ok(Outcome {
         name,
         params: params.clone(),
@@ -219,7 +236,7 @@ fn compress(picture: &Picture, params: &CodecParams, context: &Context) -> Resul
 }
 
 /// The largest codebook, and the largest pair of sets, that take no more kilobits.
-fn rivals(picture: &Picture, params: &CodecParams, budget: f64) -> Vec<(String, CodecParams)> {
+fn rivals(picture: &Picture, params: &CodecParams, budget: f64) -> Vec<CodecParams> {
     let blocks = |w: u32, h: u32| f64::from(w.div_ceil(params.block) * h.div_ceil(params.block));
     let (w, h) = (picture.width, picture.height);
     let segments = match (picture.channels, params.colour) {
@@ -239,8 +256,7 @@ fn rivals(picture: &Picture, params: &CodecParams, budget: f64) -> Vec<(String, 
     let codebook = (2..4096).take_while(|&sets| kilobits(sets, 0) <= budget).last();
     let pair = (1..64).take_while(|&n| kilobits(2, n) <= budget).last();
     let with = |sets: usize, features: usize| CodecParams { sets, features, ..params.clone() };
-    let codebook = codebook.map(|sets| (format!("VQ of {sets}"), with(sets, 0)));
-    let pair = pair.map(|n| (format!("GVQ of 2 x {n}"), with(2, n)));
+    let (codebook, pair) = (codebook.map(|sets| with(sets, 0)), pair.map(|n| with(2, n)));
     [codebook, pair].into_iter().flatten().collect()
 }
 

@@ -1,4 +1,4 @@
-//! Ctrl-C: the first press asks for a stop that keeps the best model so far, the second kills.
+//! Ctrl-C: the first press asks for a stop that keeps the best so far, the second kills.
 
 use std::process::ExitCode;
 
@@ -22,7 +22,7 @@ pub(crate) fn watch(stop: &Stop, voice: Voice) -> Result<()> {
             std::process::exit(i32::from(CODE));
         }
         stop.ask();
-        voice.say("\nmereo: stopping, and keeping the best model so far (once more to kill)");
+        voice.say("\nmereo: stopping, and keeping the best so far (once more to kill)");
     };
     ctrlc::set_handler(handler)
         .map_err(|e| Error::io("the interrupt handler", std::io::Error::other(e)))

@@ -122,6 +122,51 @@ impl Observer for Lines {
     }
 }
 
+/// Telling what share of some work is done, from 0 to 1.
+pub(crate) fn share(what: &str, voice: Voice) -> Share {
+    let line = (!voice.is_quiet() && std::io::stderr().is_terminal()).then(|| {
+        let line = ProgressBar::new(1000).with_style(style(SHARING));
+        line.set_message(what.to_owned());
+        line.enable_steady_tick(Duration::from_millis(120));
+        line
+    });
+    Share { what: what.to_owned(), voice, line, began: Instant::now(), told: Instant::now() }
+}
+
+/// A bar, or a line now and then.
+pub(crate) struct Share {
+    what: String,
+    voice: Voice,
+    line: Option<ProgressBar>,
+    began: Instant,
+    told: Instant,
+}
+
+const SHARING: &str = "{spinner} {msg} {wide_bar} {percent:>3}% about {eta} left";
+
+impl Share {
+    pub(crate) fn is(&mut self, share: f64) {
+        if let Some(line) = &self.line {
+            line.set_position((1000.0 * share) as u64);
+        } else if self.told.elapsed() >= EVERY {
+            self.told = Instant::now();
+            let seconds = self.began.elapsed().as_secs_f64();
+            self.voice.say(format_args!(
+                "{}: {:.0}%, {seconds:.0} s, about {:.0} s left",
+                self.what,
+                100.0 * share,
+                seconds * (1.0 / share - 1.0)
+            ));
+        }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.line.iter().for_each(ProgressBar::finish_and_clear);
+    }
+}
+
 /// Passes of all restarts, should none converge early. The last of each only measures the bound.
 fn all_passes(record: &Record) -> usize {
     record.passes.saturating_add(1).saturating_mul(record.restarts)

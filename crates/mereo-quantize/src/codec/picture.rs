@@ -85,7 +85,8 @@ fn sheets(picture: &Picture, colour: Colour) -> Vec<Sheet> {
 }
 
 impl Coded {
-    /// Learns features of a picture's blocks and says the picture with them.
+    /// Learns features of a picture's blocks and says the picture with them. Asked to stop, it keeps
+    /// the best so far.
     ///
     /// ```
     /// use mereo_core::Context;
@@ -99,6 +100,27 @@ impl Coded {
     /// # Ok::<(), mereo_core::Error>(())
     /// ```
     pub fn of_picture(picture: &Picture, params: &CodecParams, context: &Context) -> Result<Self> {
+        Self::of_picture_told(picture, params, context, &mut |_| ())
+    }
+
+    /// The same, telling now and then what share of the work is done, from 0 to 1.
+    ///
+    /// ```
+    /// use mereo_core::Context;
+    /// use mereo_quantize::codec::{Coded, picture::{CodecParams, Picture}};
+    /// let picture = Picture { width: 8, height: 8, channels: 1, pixels: (0..64).collect() };
+    /// let (params, context) = (CodecParams { block: 4, ..CodecParams::default() }, Context::new(0));
+    /// let mut shares = Vec::new();
+    /// Coded::of_picture_told(&picture, &params, &context, &mut |share| shares.push(share))?;
+    /// assert!(shares.is_sorted() && shares.last() == Some(&1.0));
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    pub fn of_picture_told(
+        picture: &Picture,
+        params: &CodecParams,
+        context: &Context,
+        told: &mut (dyn FnMut(f64) + Send),
+    ) -> Result<Self> {
         check_bits(params.bits)?;
         if !(1..=256).contains(&params.block) {
             return Err(Error::option("block", format!("{} is not from 1 to 256", params.block)));
@@ -122,10 +144,18 @@ impl Coded {
             return Err(Error::option("image", "it has no pixels, or not as many as it says"));
         }
         check_cells(what)?;
-        let planes = sheets(picture, colour)
-            .iter()
-            .map(|sheet| say::plane(sheet, params, context))
-            .collect::<Result<_>>()?;
+        let sheets = sheets(picture, colour);
+        let all: usize = sheets.iter().map(|sheet| sheet.values.len()).sum();
+        let mut before = 0;
+        let mut planes = Vec::with_capacity(sheets.len());
+        for sheet in &sheets {
+            let own = sheet.values.len();
+            let must_end = !planes.is_empty();
+            planes.push(say::plane(sheet, params, must_end, context, &mut |share| {
+                told((before as f64 + share * own as f64) / all as f64);
+            })?);
+            before += own;
+        }
         Ok(Self { what, planes })
     }
 

@@ -20,7 +20,7 @@
 //! whether it is there, take bits. One that saves less than λ times these is dropped.
 
 use mereo_core::math::dot;
-use mereo_core::{Context, Dense, Plan, Result, Silent, Table};
+use mereo_core::{Context, Dense, Error, Observer, Plan, Record, Result, Stop, Table};
 
 use super::bits::Counter;
 use super::guess::guess;
@@ -50,10 +50,17 @@ const FIRST_PRICE: f64 = 3.0;
 const PAY_FROM: usize = 2;
 const MOST_DROPPED: f64 = 0.15;
 
-/// Learns the features of a sheet's blocks and says the blocks with them.
-pub(super) fn plane(sheet: &Sheet, params: &CodecParams, context: &Context) -> Result<Plane> {
-    let speaker = Speaker { sheet, params, side: params.block as usize };
-    let mut vectors = speaker.first_vectors(context)?;
+/// Learns the features of a sheet's blocks and says the blocks with them; who listens is told what share
+/// of that is done. Asked to stop, it is soon done; a sheet that must end is then said all the same.
+pub(super) fn plane(
+    sheet: &Sheet,
+    params: &CodecParams,
+    must_end: bool,
+    context: &Context,
+    told: &mut (dyn FnMut(f64) + Send),
+) -> Result<Plane> {
+    let speaker = Speaker { sheet, params, side: params.block as usize, must_end };
+    let mut vectors = speaker.first_vectors(context, told)?;
     let mut used = vec![1; vectors.len() / speaker.size()];
     if params.penalty > 0.0 {
         used = speaker.say(&vectors, None).0.used;
@@ -69,6 +76,7 @@ pub(super) fn plane(sheet: &Sheet, params: &CodecParams, context: &Context) -> R
             least = cost;
             best = plane.with_states(said.made.clone());
         }
+        told(round as f64 / speaker.rounds() as f64);
         if round == speaker.rounds() || context.stop().asked() {
             break;
         }
@@ -114,11 +122,23 @@ fn hear(sheet: &mut Sheet, at: usize, side: usize, look: &[f64], guessed: bool, 
     }
 }
 
+/// Tells what share of all passes is done, should none be spared.
+struct Passes<'a>(&'a mut (dyn FnMut(f64) + Send));
+
+impl Observer for Passes<'_> {
+    fn passed(&mut self, record: &Record) {
+        let of_restart = (record.pass + 1) as f64 / (record.passes + 1) as f64;
+        (self.0)((record.restart as f64 + of_restart) / record.restarts as f64);
+    }
+}
+
 /// One who says a sheet.
 struct Speaker<'a> {
     sheet: &'a Sheet,
     params: &'a CodecParams,
     side: usize,
+    /// Whether a stop must not lose what other sheets were said with.
+    must_end: bool,
 }
 
 /// What was said.
@@ -154,7 +174,11 @@ impl Speaker<'_> {
     }
 
     /// Origins and features `[M, 1 + n, size]` of blocks less what the picture itself would guess.
-    fn first_vectors(&self, context: &Context) -> Result<Vec<f64>> {
+    fn first_vectors(
+        &self,
+        context: &Context,
+        told: &mut (dyn FnMut(f64) + Send),
+    ) -> Result<Vec<f64>> {
         let (size, blocks) = (self.size(), self.sheet.blocks(self.side));
         let (mut guessed, mut wanted) = (vec![0.0; size], vec![0.0; size]);
         let mut rows = Vec::with_capacity(blocks * size);
@@ -163,11 +187,32 @@ impl Speaker<'_> {
             rows.extend(wanted.iter().map(|&x| x as f32));
         }
         let rows = Table::from(Dense::new(blocks, size, rows)?);
-        let CodecParams { features, sets, restarts, penalty, .. } = *self.params;
-        let mut plan = Plan { restarts, ..Plan::default() };
+        // Where rounds follow, those are counted.
+        let told: &mut (dyn FnMut(f64) + Send) = if self.rounds() > 1 { &mut |_| () } else { told };
+        let mut passes = Passes(told);
+        // Codebooks are soon learned.
+        let starts = if self.params.features == 0 { 4 } else { 1 };
+        let plan = Plan { restarts: starts * self.params.restarts, ..Plan::default() };
+        match self.learn(&rows, plan, context, &mut passes) {
+            Err(Error::Interrupted) if self.must_end => {
+                let plan = Plan { restarts: 1, passes: FIRST_PASSES, ..Plan::default() };
+                let unstopped = context.clone().stopped_by(&Stop::default());
+                self.learn(&rows, plan, &unstopped, &mut passes)
+            }
+            learned => learned,
+        }
+    }
+
+    fn learn(
+        &self,
+        rows: &Table<f32>,
+        mut plan: Plan,
+        context: &Context,
+        passes: &mut Passes<'_>,
+    ) -> Result<Vec<f64>> {
+        let CodecParams { features, sets, penalty, .. } = *self.params;
         if features == 0 {
-            plan.restarts *= 4;
-            let (model, _) = vq::fit(&VqParams::new(sets), &rows, &plan, context, &mut Silent)?;
+            let (model, _) = vq::fit(&VqParams::new(sets), rows, &plan, context, passes)?;
             return Ok(model.mean().to_vec());
         }
         let mut params =
@@ -177,7 +222,7 @@ impl Speaker<'_> {
             // Soon done, and as good in the end: what it finds is only where rounds begin.
             params.association = Association::Mf;
         }
-        let (model, _) = gvq::fit(&params, &rows, &plan, context, &mut Silent)?;
+        let (model, _) = gvq::fit(&params, rows, &plan, context, passes)?;
         Ok(model.vectors())
     }
 

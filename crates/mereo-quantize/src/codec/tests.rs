@@ -115,6 +115,30 @@ fn features_must_pay_for_themselves() {
 }
 
 #[test]
+fn whoever_asks_for_a_stop_gets_the_best_so_far() {
+    let picture = photograph(50, 37, 3);
+    for (features, guess) in [(4, true), (4, false), (0, false)] {
+        let sets = if features == 0 { 5 } else { 1 };
+        let params = CodecParams { guess, ..params(features, sets, Colour::YCbCr) };
+        let stop = mereo_core::Stop::default();
+        let context = Context::new(0).stopped_by(&stop);
+        // Asked while the first plane is said, it says the others all the same.
+        let mut shares = Vec::new();
+        let mut told = |share| {
+            shares.push(share);
+            stop.ask();
+        };
+        let coded = Coded::of_picture_told(&picture, &params, &context, &mut told).unwrap();
+        assert!(shares.len() < 12 && shares[0] < 0.5, "{shares:?}");
+        let decibels = psnr(&picture, &coded.picture().unwrap());
+        assert!(decibels > 15.0, "{decibels}");
+        // Asked before anything was said, there is nothing to give.
+        let nothing = Coded::of_picture(&picture, &params, &context);
+        assert!(matches!(nothing, Err(mereo_core::Error::Interrupted)), "{nothing:?}");
+    }
+}
+
+#[test]
 fn broken_files_are_refused() {
     let bytes = coded(&photograph(40, 40, 3), 2, 2, Colour::YCbCr).to_bytes();
     for end in 0..bytes.len() {
