@@ -27,6 +27,7 @@ pub mod picture;
 mod plane;
 mod say;
 mod sheet;
+mod start;
 mod states;
 #[cfg(test)]
 mod tests;

@@ -55,7 +55,7 @@ impl Default for CodecParams {
             penalty: 0.0,
             guess: true,
             colour: Colour::YCbCr,
-            restarts: 2,
+            restarts: 3,
         }
     }
 }

@@ -19,32 +19,29 @@
 //! `Σ_{c∈B} ‖x_c - said_c + f‖² - ‖x_c - said_c‖²`; its own numbers, and saying of every block
 //! whether it is there, take bits. One that saves less than λ times these is dropped.
 
+use std::sync::{Mutex, PoisonError};
+
 use mereo_core::math::dot;
-use mereo_core::{Context, Dense, Error, Observer, Plan, Record, Result, Stop, Table};
+use mereo_core::{Context, Dense, Error, Result, map_in_parallel};
 
 use super::bits::Counter;
 use super::guess::guess;
 use super::picture::CodecParams;
 use super::plane::{Plane, Rounding};
 use super::sheet::Sheet;
+use super::start;
 use super::states::{Made, Near, Prices, States};
 use crate::associate::exact::Exact;
 use crate::associate::local::Local;
-use crate::associate::{Association, Problem, Solver, ones};
+use crate::associate::{Problem, Solver, ones};
 use crate::gvq::sets::Sets;
-use crate::gvq::{self, GvqParams};
 use crate::squares::Squares;
-use crate::vq::{self, VqParams};
 
 /// Nodes that the search for what a block is made of may visit.
 const NODES: usize = 2000;
-/// Rounds of saying and learning again.
-const ROUNDS: usize = 16;
-/// Passes of learning before them, and short runs that these start from the best of.
-const FIRST_PASSES: usize = 1;
-const FIRST_SCOUTS: usize = 5;
-/// The bits that a feature takes to be on, about, before there are models that know.
-const FIRST_PRICE: f64 = 3.0;
+/// Rounds of saying and learning again, and after how many of them the best start is chosen.
+const ROUNDS: usize = 32;
+const FIRST_ROUNDS: usize = 6;
 /// The rounds after which features must pay, and the share of them that may be dropped at once: those
 /// that are left take over what others did.
 const PAY_FROM: usize = 2;
@@ -59,38 +56,113 @@ pub(super) fn plane(
     context: &Context,
     told: &mut (dyn FnMut(f64) + Send),
 ) -> Result<Plane> {
-    let speaker = Speaker { sheet, params, side: params.block as usize, must_end };
-    let mut vectors = speaker.first_vectors(context, told)?;
-    let mut used = vec![1; vectors.len() / speaker.size()];
-    if params.penalty > 0.0 {
-        used = speaker.say(&vectors, None).0.used;
+    let speaker = Speaker { sheet, params, side: params.block as usize };
+    let blocks = speaker.wanted_of_the_picture()?;
+    let stopped = || context.stop().asked();
+    if !speaker.has_rounds() {
+        let vectors = start::learned(blocks, params, must_end, context, told)?;
+        let mut talk = Talk::of(&speaker, vectors)?;
+        talk.round()?;
+        return Ok(talk.best.without_unused());
     }
-    let mut models = None;
-    let mut plane = speaker.round(&vectors, &used)?;
-    let (mut least, mut best) = (f64::INFINITY, plane.clone());
-    for round in 1.. {
-        let (mut said, mut learned) = speaker.say(&plane.vectors(), models.as_ref());
-        let bits = plane.vector_bits();
-        let cost = said.squares + params.penalty * (said.bits + bits.iter().sum::<f64>());
-        if cost < least {
-            least = cost;
-            best = plane.with_states(said.made.clone());
-        }
-        told(round as f64 / speaker.rounds() as f64);
-        if round == speaker.rounds() || context.stop().asked() {
-            break;
-        }
-        if round > PAY_FROM {
-            speaker.drop_features(&mut said, &bits, &mut vectors);
-        }
-        for (set, turned) in speaker.learn_again(&said, &mut vectors).into_iter().enumerate() {
-            // What was learned of a feature is not true of it turned round.
-            learned.forget(set, turned);
-        }
-        models = Some(learned);
-        plane = speaker.round(&vectors, &said.used)?;
+    if stopped() && !must_end {
+        return Err(Error::Interrupted);
     }
-    Ok(best.without_unused())
+    // Codebooks begin as their own restarts end.
+    let starts = if params.features == 0 { 1 } else { params.restarts };
+    let all = starts * FIRST_ROUNDS + ROUNDS - FIRST_ROUNDS;
+    let progress = Mutex::new((0usize, told));
+    let go_on = |talk: &mut Talk<'_>, rounds: usize| -> Result<()> {
+        for _ in 0..rounds {
+            talk.round()?;
+            let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+            progress.0 += 1;
+            let share = progress.0 as f64 / all as f64;
+            (progress.1)(share);
+            if stopped() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let begin = |restart: usize| -> Result<Talk<'_>> {
+        let vectors = if params.features == 0 {
+            start::learned(blocks.clone(), params, must_end, context, &mut |_| ())?
+        } else {
+            start::for_rounds(&blocks, params, restart, context)?
+        };
+        let mut talk = Talk::of(&speaker, vectors)?;
+        go_on(&mut talk, FIRST_ROUNDS)?;
+        Ok(talk)
+    };
+    // A start that a stop leaves no time for is none.
+    let (talks, mut failed): (Vec<_>, Vec<_>) =
+        context.install(|| map_in_parallel(starts, begin)).into_iter().partition(Result::is_ok);
+    failed.retain(|talk| !matches!(talk, Err(Error::Interrupted)) || talks.is_empty());
+    let best = talks.into_iter().chain(failed).reduce(|best, talk| {
+        let (best, talk) = (best?, talk?);
+        Ok(if talk.least < best.least { talk } else { best })
+    });
+    let mut talk = best.ok_or_else(|| Error::option("restarts", "at least 1 is needed"))??;
+    if !stopped() {
+        go_on(&mut talk, ROUNDS - FIRST_ROUNDS)?;
+    }
+    Ok(talk.best.without_unused())
+}
+
+/// Rounds of saying and learning again.
+struct Talk<'a> {
+    speaker: &'a Speaker<'a>,
+    vectors: Vec<f64>,
+    /// The vectors as the reader will have them.
+    plane: Plane,
+    models: Option<States>,
+    /// What was said in the last round, and what the models learned of it.
+    last: Option<(Said, States)>,
+    rounds: usize,
+    /// What cost least, and how much.
+    best: Plane,
+    least: f64,
+}
+
+impl<'a> Talk<'a> {
+    fn of(speaker: &'a Speaker<'a>, vectors: Vec<f64>) -> Result<Self> {
+        let mut used = vec![1; vectors.len() / speaker.size()];
+        if speaker.params.penalty > 0.0 {
+            used = speaker.say(&vectors, None).0.used;
+        }
+        let plane = speaker.round(&vectors, &used)?;
+        let best = plane.clone();
+        let (models, last, rounds, least) = (None, None, 0, f64::INFINITY);
+        Ok(Self { speaker, vectors, plane, models, last, rounds, best, least })
+    }
+
+    /// Learns from the round before, and says all blocks.
+    fn round(&mut self) -> Result<()> {
+        let (speaker, penalty) = (self.speaker, self.speaker.params.penalty);
+        if let Some((mut said, mut learned)) = self.last.take() {
+            if self.rounds > PAY_FROM {
+                speaker.drop_features(&mut said, &self.plane.vector_bits(), &mut self.vectors);
+            }
+            let turned = speaker.learn_again(&said, &mut self.vectors);
+            for (set, turned) in turned.into_iter().enumerate() {
+                // What was learned of a feature is not true of it turned round.
+                learned.forget(set, turned);
+            }
+            self.models = Some(learned);
+            self.plane = speaker.round(&self.vectors, &said.used)?;
+        }
+        let (said, learned) = speaker.say(&self.plane.vectors(), self.models.as_ref());
+        let bits = said.bits + self.plane.vector_bits().iter().sum::<f64>();
+        let cost = said.squares + penalty * bits;
+        if cost < self.least {
+            self.least = cost;
+            self.best = self.plane.clone().with_states(said.made.clone());
+        }
+        self.last = Some((said, learned));
+        self.rounds += 1;
+        Ok(())
+    }
 }
 
 /// A sheet put together again from what was said.
@@ -122,23 +194,11 @@ fn hear(sheet: &mut Sheet, at: usize, side: usize, look: &[f64], guessed: bool, 
     }
 }
 
-/// Tells what share of all passes is done, should none be spared.
-struct Passes<'a>(&'a mut (dyn FnMut(f64) + Send));
-
-impl Observer for Passes<'_> {
-    fn passed(&mut self, record: &Record) {
-        let of_restart = (record.pass + 1) as f64 / (record.passes + 1) as f64;
-        (self.0)((record.restart as f64 + of_restart) / record.restarts as f64);
-    }
-}
-
 /// One who says a sheet.
 struct Speaker<'a> {
     sheet: &'a Sheet,
     params: &'a CodecParams,
     side: usize,
-    /// Whether a stop must not lose what other sheets were said with.
-    must_end: bool,
 }
 
 /// What was said.
@@ -155,9 +215,10 @@ struct Said {
 }
 
 impl Speaker<'_> {
-    /// How often features are learned again: without a guess and a price there is nothing new.
-    fn rounds(&self) -> usize {
-        if self.params.guess || self.params.penalty > 0.0 { ROUNDS } else { 1 }
+    /// Whether features are learned again from what was said: without a guess and a price there is
+    /// nothing new.
+    fn has_rounds(&self) -> bool {
+        self.params.guess || self.params.penalty > 0.0
     }
 
     fn size(&self) -> usize {
@@ -173,12 +234,8 @@ impl Speaker<'_> {
         }
     }
 
-    /// Origins and features `[M, 1 + n, size]` of blocks less what the picture itself would guess.
-    fn first_vectors(
-        &self,
-        context: &Context,
-        told: &mut (dyn FnMut(f64) + Send),
-    ) -> Result<Vec<f64>> {
+    /// What is to be said of all blocks, guessed from the picture itself.
+    fn wanted_of_the_picture(&self) -> Result<Dense<f32>> {
         let (size, blocks) = (self.size(), self.sheet.blocks(self.side));
         let (mut guessed, mut wanted) = (vec![0.0; size], vec![0.0; size]);
         let mut rows = Vec::with_capacity(blocks * size);
@@ -186,44 +243,7 @@ impl Speaker<'_> {
             self.want(self.sheet, at, &mut guessed, &mut wanted);
             rows.extend(wanted.iter().map(|&x| x as f32));
         }
-        let rows = Table::from(Dense::new(blocks, size, rows)?);
-        // Where rounds follow, those are counted.
-        let told: &mut (dyn FnMut(f64) + Send) = if self.rounds() > 1 { &mut |_| () } else { told };
-        let mut passes = Passes(told);
-        // Codebooks are soon learned.
-        let starts = if self.params.features == 0 { 4 } else { 1 };
-        let plan = Plan { restarts: starts * self.params.restarts, ..Plan::default() };
-        match self.learn(&rows, plan, context, &mut passes) {
-            Err(Error::Interrupted) if self.must_end => {
-                let plan = Plan { restarts: 1, passes: FIRST_PASSES, ..Plan::default() };
-                let unstopped = context.clone().stopped_by(&Stop::default());
-                self.learn(&rows, plan, &unstopped, &mut passes)
-            }
-            learned => learned,
-        }
-    }
-
-    fn learn(
-        &self,
-        rows: &Table<f32>,
-        mut plan: Plan,
-        context: &Context,
-        passes: &mut Passes<'_>,
-    ) -> Result<Vec<f64>> {
-        let CodecParams { features, sets, penalty, .. } = *self.params;
-        if features == 0 {
-            let (model, _) = vq::fit(&VqParams::new(sets), rows, &plan, context, passes)?;
-            return Ok(model.mean().to_vec());
-        }
-        let mut params =
-            GvqParams { sets, penalty: FIRST_PRICE * penalty, ..GvqParams::new(features) };
-        if self.rounds() > 1 {
-            (params.scouts, plan.passes) = (FIRST_SCOUTS, FIRST_PASSES);
-            // Soon done, and as good in the end: what it finds is only where rounds begin.
-            params.association = Association::Mf;
-        }
-        let (model, _) = gvq::fit(&params, rows, &plan, context, passes)?;
-        Ok(model.vectors())
+        Dense::new(blocks, size, rows)
     }
 
     /// Vectors rounded, given how many blocks have each.
