@@ -86,7 +86,6 @@ fn curve(vermeer: &Picture) -> Result<()> {
                 bits: 8,
                 penalty,
                 guess,
-                restarts: 1,
                 ..CodecParams::default()
             };
             let coded = Coded::of_picture(vermeer, &params, &context)?;
@@ -121,7 +120,6 @@ fn photographs() -> Result<()> {
                     bits: BITS,
                     penalty,
                     guess,
-                    restarts: 1,
                     ..CodecParams::default()
                 };
                 let coded = Coded::of_picture(&photograph, &params, &context)?;

@@ -9,9 +9,10 @@
 //! No feature's bits depend on another's, so they are no more than a change of bias: the solvers of
 //! [`associate`](crate::associate) apply unchanged.
 //!
-//! Features are first learned from blocks less what the original picture would guess. But the
+//! Features begin ([`super::start`]) with blocks less what the original picture would guess. But the
 //! reader guesses from what was said, so they are learned again from that: saying all blocks and
-//! least squares on what was to be said take turns, and the round that cost least is kept. The bits
+//! least squares on what was to be said take turns, and the round that cost least is kept. A few
+//! rounds tell which of several starts is best; only that one goes on. The bits
 //! of a round are those of the coder's models at the end of the round before: models that are
 //! still learning would price what happened to come first too low, and rounds would not settle.
 //!
