@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use mereo_core::{Looks, PartsView};
 
 use crate::gates::top;
-use crate::page::{Section, chip};
+use crate::page::{Section, chip, scrolled_table};
 use crate::subject::{Drawn, ShownClasses};
 use crate::view::View;
 use crate::{palette, text};
@@ -151,24 +151,17 @@ fn centres(
                     }
                 }
             }
-            div.scroll tabindex="0" role="region" aria-label=(caption) {
-                table {
-                    thead {
-                        tr {
-                            th scope="col" { "Class" }
-                            @for f in 0..factors.min(STATES) { th.num scope="col" { "factor " (text::ordinal(f)) } }
-                        }
-                    }
-                    tbody {
-                        @for n in 0..shown {
-                            tr {
-                                th scope="row" { bdi { (text::name(&classes.names[n])) } }
-                                @for f in 0..factors.min(STATES) { td.num { (text::brief(of(n, f))) } }
-                            }
-                        }
+            (scrolled_table(caption, &html! {
+                th scope="col" { "Class" }
+                @for f in 0..factors.min(STATES) { th.num scope="col" { "factor " (text::ordinal(f)) } }
+            }, &html! {
+                @for n in 0..shown {
+                    tr {
+                        th scope="row" { bdi { (text::name(&classes.names[n])) } }
+                        @for f in 0..factors.min(STATES) { td.num { (text::brief(of(n, f))) } }
                     }
                 }
-            }
+            }))
         }
     }
 }
@@ -257,29 +250,22 @@ fn confusion(classes: &ShownClasses<'_>) -> Markup {
     html! {
         h3 { "Labels and classes" }
         p { "How many rows of each label are in each class." }
-        div.scroll tabindex="0" role="region" aria-label="Rows of each label in each class" {
-            table {
-                thead {
-                    tr {
-                        th scope="col" { "Label" }
-                        @for n in 0..columns { th.num scope="col" { bdi { (text::name(&classes.names[n])) } } }
-                    }
-                }
-                tbody {
-                    @for l in 0..labels {
-                        @let total = (0..classes.names.len()).map(|n| of(l, n)).sum::<usize>().max(1);
-                        tr {
-                            th scope="row" { bdi { (text::name(&classes.labels[l])) } }
-                            @for n in 0..columns {
-                                td.num.share style={ "--s:" (text::css_percent(of(l, n) as f64 / total as f64)) } {
-                                    (text::count(of(l, n)))
-                                }
-                            }
+        (scrolled_table("Rows of each label in each class", &html! {
+            th scope="col" { "Label" }
+            @for n in 0..columns { th.num scope="col" { bdi { (text::name(&classes.names[n])) } } }
+        }, &html! {
+            @for l in 0..labels {
+                @let total = (0..classes.names.len()).map(|n| of(l, n)).sum::<usize>().max(1);
+                tr {
+                    th scope="row" { bdi { (text::name(&classes.labels[l])) } }
+                    @for n in 0..columns {
+                        td.num.share style={ "--s:" (text::css_percent(of(l, n) as f64 / total as f64)) } {
+                            (text::count(of(l, n)))
                         }
                     }
                 }
             }
-        }
+        }))
         @if classes.labels.len() > labels || classes.names.len() > columns {
             p.quiet { "Only the first " (text::count(CLASSES)) " of each are shown." }
         }

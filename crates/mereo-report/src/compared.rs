@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::chart::{self, Axis};
-use crate::page::Section;
+use crate::page::{Section, scrolled_table};
 use crate::view::View;
 use crate::{Compared, palette, text};
 
@@ -100,36 +100,29 @@ fn drawing(models: &[Compared<'_>]) -> Markup {
 fn table(models: &[Compared<'_>]) -> Markup {
     let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), text::number);
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Models compared" {
-            table {
-                thead {
-                    tr {
-                        th scope="col" { "Model" }
-                        th scope="col" { "Kind" }
-                        th.num scope="col" { "Parameters" }
-                        th.num scope="col" { "Nats a row learned from" }
-                        th.num scope="col" { "AIC" }
-                        th.num scope="col" { "BIC" }
-                        th.num scope="col" { "Nats a row shown" }
+        (scrolled_table("Models compared", &html! {
+            th scope="col" { "Model" }
+            th scope="col" { "Kind" }
+            th.num scope="col" { "Parameters" }
+            th.num scope="col" { "Nats a row learned from" }
+            th.num scope="col" { "AIC" }
+            th.num scope="col" { "BIC" }
+            th.num scope="col" { "Nats a row shown" }
+        }, &html! {
+            @for (i, model) in models.iter().enumerate() {
+                tr.best[i == 0 && models.len() > 1] {
+                    th scope="row" {
+                        (text::name(model.name))
+                        @if i == 0 && models.len() > 1 { span.badge { "this one" } }
                     }
-                }
-                tbody {
-                    @for (i, model) in models.iter().enumerate() {
-                        tr.best[i == 0 && models.len() > 1] {
-                            th scope="row" {
-                                (text::name(model.name))
-                                @if i == 0 && models.len() > 1 { span.badge { "this one" } }
-                            }
-                            td { (text::name(model.kind)) }
-                            td.num { (model.parameters.map_or_else(|| "–".to_owned(), text::count)) }
-                            td.num { (number(model.learned)) }
-                            td.num { (number(model.aic)) }
-                            td.num { (number(model.bic)) }
-                            td.num { (number(model.shown)) }
-                        }
-                    }
+                    td { (text::name(model.kind)) }
+                    td.num { (model.parameters.map_or_else(|| "–".to_owned(), text::count)) }
+                    td.num { (number(model.learned)) }
+                    td.num { (number(model.aic)) }
+                    td.num { (number(model.bic)) }
+                    td.num { (number(model.shown)) }
                 }
             }
-        }
+        }))
     }
 }

@@ -89,6 +89,15 @@ pub(crate) fn more(what: &str, body: &Markup) -> Markup {
     html! { details.more { summary { (what) } (body) } }
 }
 
+/// A table that scrolls sideways where it does not fit, also by keyboard.
+pub(crate) fn scrolled_table(about: &str, heads: &Markup, rows: &Markup) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(about) {
+            table { thead { tr { (heads) } } tbody { (rows) } }
+        }
+    }
+}
+
 /// A small square in a part's colour.
 pub(crate) fn chip(part: usize) -> Markup {
     html! { span.chip style={ "--c:" (crate::palette::css(part)) } aria-hidden="true" {} }

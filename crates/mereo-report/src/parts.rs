@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use mereo_core::{Looks, PartsView};
 
 use crate::gates::{Gates, top};
-use crate::page::{Section, chip, more};
+use crate::page::{Section, chip, more, scrolled_table};
 use crate::view::View;
 use crate::{palette, part_columns, part_pictures, text};
 
@@ -199,24 +199,21 @@ fn doubtful(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates) -> Markup {
     }
     let shown = worst.len();
     let table = html! {
-        div.scroll tabindex="0" role="region" aria-label="Columns that no part explains clearly" {
-            table {
-                thead { tr { th scope="col" { "Column" } th.num scope="col" { "Entropy" } th scope="col" { "Shared by" } } }
-                tbody {
-                    @for d in worst {
-                        tr {
-                            th scope="row" { bdi { (view.column(d)) } }
-                            td.num { (text::brief(gates.column_entropy[d])) " bits" }
-                            td {
-                                @for k in top(parts.parts, 3, |k| parts.gate_of(d)[k]) {
-                                    span.tag { (chip(k)) (text::part_name(k)) " " (text::percent(parts.gate_of(d)[k])) }
-                                }
-                            }
+        (scrolled_table("Columns that no part explains clearly", &html! {
+            th scope="col" { "Column" } th.num scope="col" { "Entropy" } th scope="col" { "Shared by" }
+        }, &html! {
+            @for d in worst {
+                tr {
+                    th scope="row" { bdi { (view.column(d)) } }
+                    td.num { (text::brief(gates.column_entropy[d])) " bits" }
+                    td {
+                        @for k in top(parts.parts, 3, |k| parts.gate_of(d)[k]) {
+                            span.tag { (chip(k)) (text::part_name(k)) " " (text::percent(parts.gate_of(d)[k])) }
                         }
                     }
                 }
             }
-        }
+        }))
     };
     let what = format!(
         "{} no part explains clearly",

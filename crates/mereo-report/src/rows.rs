@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::gates::top;
-use crate::page::{Section, chip};
+use crate::page::{Section, chip, scrolled_table};
 use crate::pictures::Canvas;
 use crate::view::View;
 use crate::{ShownRows, palette, text};
@@ -194,31 +194,24 @@ fn tabled(view: &View<'_>, rows: &ShownRows<'_>, r: usize) -> Markup {
         article.row {
             h3 { (title(rows, r)) }
             (facts(view, rows, r))
-            div.scroll tabindex="0" role="region" aria-label={ "Cells of row " (text::ordinal(r)) } {
-                table {
-                    thead {
-                        tr {
-                            th scope="col" { "Column" }
-                            th.num scope="col" { "Observed" }
-                            @if made.is_some() { th.num scope="col" { "Model" } }
+            (scrolled_table(&format!("Cells of row {}", text::ordinal(r)), &html! {
+                th scope="col" { "Column" }
+                th.num scope="col" { "Observed" }
+                @if made.is_some() { th.num scope="col" { "Model" } }
+            }, &html! {
+                @for d in columns {
+                    tr.filled[!row[d].is_finite()] {
+                        th scope="row" {
+                            @if let Some(k) = part(d) { span title=(text::part_name(k)) { (chip(k)) } }
+                            bdi { (view.column(d)) }
                         }
-                    }
-                    tbody {
-                        @for d in columns {
-                            tr.filled[!row[d].is_finite()] {
-                                th scope="row" {
-                                    @if let Some(k) = part(d) { span title=(text::part_name(k)) { (chip(k)) } }
-                                    bdi { (view.column(d)) }
-                                }
-                                td.num { @if row[d].is_finite() { (text::number(row[d])) } @else { span.quiet { "missing" } } }
-                                @if let Some(made) = made {
-                                    td.num { @if row[d].is_finite() { (text::number(made[d])) } @else { em { (text::number(made[d])) } } }
-                                }
-                            }
+                        td.num { @if row[d].is_finite() { (text::number(row[d])) } @else { span.quiet { "missing" } } }
+                        @if let Some(made) = made {
+                            td.num { @if row[d].is_finite() { (text::number(made[d])) } @else { em { (text::number(made[d])) } } }
                         }
                     }
                 }
-            }
+            }))
             @if left_out > 0 { p.quiet { (text::count(left_out)) " more columns" } }
         }
     }

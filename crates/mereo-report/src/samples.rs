@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use mereo_core::Dense;
 
 use crate::gates::{share, top};
-use crate::page::{Section, chip};
+use crate::page::{Section, chip, scrolled_table};
 use crate::pictures::Canvas;
 use crate::text;
 use crate::view::View;
@@ -53,25 +53,18 @@ fn table(view: &View<'_>, samples: &Dense<f64>) -> Markup {
     let columns = spread(view);
     let left_out = view.columns - columns.len();
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Samples" {
-            table {
-                thead {
-                    tr {
-                        @for &d in &columns {
-                            th.num scope="col" {
-                                @if let Some(k) = view.owner(d) { span title=(text::part_name(k)) { (chip(k)) } }
-                                bdi { (view.column(d)) }
-                            }
-                        }
-                    }
-                }
-                tbody {
-                    @for r in 0..samples.rows().min(ROWS) {
-                        tr { @for &d in &columns { td.num { (text::number(samples.row(r)[d])) } } }
-                    }
+        (scrolled_table("Samples", &html! {
+            @for &d in &columns {
+                th.num scope="col" {
+                    @if let Some(k) = view.owner(d) { span title=(text::part_name(k)) { (chip(k)) } }
+                    bdi { (view.column(d)) }
                 }
             }
-        }
+        }, &html! {
+            @for r in 0..samples.rows().min(ROWS) {
+                tr { @for &d in &columns { td.num { (text::number(samples.row(r)[d])) } } }
+            }
+        }))
         @if left_out > 0 {
             p.quiet { "Shown are the strongest columns; " (text::count(left_out)) " more are left out." }
         }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use mereo_core::SizeTried;
 
 use crate::chart::{self, Axis};
-use crate::page::Section;
+use crate::page::{Section, scrolled_table};
 use crate::text;
 use crate::view::View;
 
@@ -49,34 +49,27 @@ fn path(sizes: &[SizeTried]) -> Markup {
 
 fn table(sizes: &[SizeTried]) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Sizes tried" {
-            table {
-                thead {
-                    tr {
-                        th.num scope="col" { "Tried" }
-                        th.num scope="col" { "Parts" }
-                        th.num scope="col" { "States" }
-                        th.num scope="col" { "Bits in all" }
-                        th.num scope="col" { "Bits of the model" }
-                        th.num scope="col" { "Hidden cell, nats" }
-                        th.num scope="col" { "In use" }
-                    }
-                }
-                tbody {
-                    @for (i, tried) in sizes.iter().enumerate().take(LISTED) {
-                        tr.best[tried.chosen] {
-                            th.num scope="row" { (text::ordinal(i)) @if tried.chosen { span.badge { "chosen" } } }
-                            td.num { (text::count(tried.parts)) }
-                            td.num { (text::count(tried.states)) }
-                            td.num { (text::number(tried.description_length)) }
-                            td.num { (text::number(tried.model_bits)) }
-                            td.num { (text::number(tried.held_out)) }
-                            td.num { (text::count(tried.parts_in_use)) " × " (text::count(tried.states_in_use)) }
-                        }
-                    }
+        (scrolled_table("Sizes tried", &html! {
+            th.num scope="col" { "Tried" }
+            th.num scope="col" { "Parts" }
+            th.num scope="col" { "States" }
+            th.num scope="col" { "Bits in all" }
+            th.num scope="col" { "Bits of the model" }
+            th.num scope="col" { "Hidden cell, nats" }
+            th.num scope="col" { "In use" }
+        }, &html! {
+            @for (i, tried) in sizes.iter().enumerate().take(LISTED) {
+                tr.best[tried.chosen] {
+                    th.num scope="row" { (text::ordinal(i)) @if tried.chosen { span.badge { "chosen" } } }
+                    td.num { (text::count(tried.parts)) }
+                    td.num { (text::count(tried.states)) }
+                    td.num { (text::number(tried.description_length)) }
+                    td.num { (text::number(tried.model_bits)) }
+                    td.num { (text::number(tried.held_out)) }
+                    td.num { (text::count(tried.parts_in_use)) " × " (text::count(tried.states_in_use)) }
                 }
             }
-        }
+        }))
         @if sizes.len() > LISTED {
             p.quiet { (text::count(sizes.len() - LISTED)) " more are not listed." }
         }

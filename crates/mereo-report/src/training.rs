@@ -5,7 +5,7 @@ use mereo_core::{Restart, Status, Training};
 
 use crate::chart::{self, Axis};
 use crate::gates::top;
-use crate::page::Section;
+use crate::page::{Section, scrolled_table};
 use crate::summary::per_row;
 use crate::text;
 use crate::view::View;
@@ -110,34 +110,27 @@ fn curves(training: &Training, shown: &[usize]) -> Markup {
 fn table(training: &Training, shown: &[usize]) -> Markup {
     let best = per_row(training.bound, training.rows);
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Restarts" {
-            table {
-                thead {
-                    tr {
-                        th scope="col" { "Start" }
-                        th.num scope="col" { "Bound a row" }
-                        th.num scope="col" { "Behind" }
-                        th.num scope="col" { "Passes" }
-                        th scope="col" { "End" }
-                        th scope="col" { "Made by" }
-                    }
-                }
-                tbody {
-                    @for &r in shown {
-                        @let restart = &training.restarts[r];
-                        @let bound = per_row(restart.bounds.last().copied().unwrap_or(f64::NAN), training.rows);
-                        tr.best[r == training.best] {
-                            th scope="row" { (text::ordinal(r)) @if r == training.best { span.badge { "best" } } }
-                            td.num { (text::number(bound)) }
-                            td.num { @if r == training.best { "–" } @else { (text::brief(best - bound)) } }
-                            td.num { (text::count(restart.bounds.len().saturating_sub(1))) }
-                            td { (ending(restart.status)) }
-                            td { (text::name(&restart.start)) }
-                        }
-                    }
+        (scrolled_table("Restarts", &html! {
+            th scope="col" { "Start" }
+            th.num scope="col" { "Bound a row" }
+            th.num scope="col" { "Behind" }
+            th.num scope="col" { "Passes" }
+            th scope="col" { "End" }
+            th scope="col" { "Made by" }
+        }, &html! {
+            @for &r in shown {
+                @let restart = &training.restarts[r];
+                @let bound = per_row(restart.bounds.last().copied().unwrap_or(f64::NAN), training.rows);
+                tr.best[r == training.best] {
+                    th scope="row" { (text::ordinal(r)) @if r == training.best { span.badge { "best" } } }
+                    td.num { (text::number(bound)) }
+                    td.num { @if r == training.best { "–" } @else { (text::brief(best - bound)) } }
+                    td.num { (text::count(restart.bounds.len().saturating_sub(1))) }
+                    td { (ending(restart.status)) }
+                    td { (text::name(&restart.start)) }
                 }
             }
-        }
+        }))
     }
 }
 
