@@ -4,7 +4,7 @@ use mereo_core::{
     Context, Dense, Encode, Manifest, ModelFile, Observer, Plan, Real, Reconstruct, Record, Result,
     Sample, Score, Table, Training, encode, reconstruct, sample, score,
 };
-use rand_distr::{Distribution, StandardNormal};
+pub(crate) use mereo_testing::{blobs, close, odd_tables, table, with_holes};
 
 use crate::deep::{self, DeepGmm, DeepGmmParams, Em, LayerKind, Search};
 use crate::gaussian::{self, Covariance, Gmm, GmmParams};
@@ -142,16 +142,6 @@ impl Learned {
     }
 }
 
-/// Rows about a few centres, ten deviations apart or so, in turn.
-pub(crate) fn blobs(rows: usize, columns: usize, centres: usize, seed: u64) -> Vec<f64> {
-    let mut random = Context::new(seed).random("blobs", [0, 0]);
-    let mut normal = || -> f64 { StandardNormal.sample(&mut random) };
-    let centre: Vec<f64> = (0..centres * columns).map(|_| 10.0 * normal()).collect();
-    (0..rows * columns)
-        .map(|i| centre[(i / columns % centres) * columns + i % columns] + normal())
-        .collect()
-}
-
 /// Rows whose columns go together.
 pub(crate) fn slanted(rows: usize, columns: usize, seed: u64) -> Vec<f64> {
     let mut values = blobs(rows, columns, 2, seed);
@@ -161,31 +151,6 @@ pub(crate) fn slanted(rows: usize, columns: usize, seed: u64) -> Vec<f64> {
         }
     }
     values
-}
-
-/// The same with about every fifth cell missing.
-pub(crate) fn with_holes(mut values: Vec<f64>, seed: u64) -> Vec<f64> {
-    let mut random = Context::new(seed).random("holes", [0, 0]);
-    for x in &mut values {
-        let normal: f64 = StandardNormal.sample(&mut random);
-        if normal > 0.85 {
-            *x = f64::NAN;
-        }
-    }
-    values
-}
-
-pub(crate) fn table<T: Real>(columns: usize, values: &[f64]) -> Table<T> {
-    let cells = values.iter().map(|&v| T::of(v)).collect();
-    Table::from(Dense::new(values.len() / columns, columns, cells).unwrap())
-}
-
-pub(crate) fn close(found: &[f64], expected: &[f64], tolerance: f64, what: &str) {
-    assert_eq!(found.len(), expected.len(), "{what}");
-    for (i, (f, e)) in found.iter().zip(expected).enumerate() {
-        let far = (f - e).abs() / (1.0 + e.abs());
-        assert!(far <= tolerance, "{what}[{i}]: found {f}, expected {e}");
-    }
 }
 
 /// Keeps the bounds of all passes, and whether components were seeded or revived in them.

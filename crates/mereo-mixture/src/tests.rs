@@ -6,7 +6,9 @@ use mereo_core::{
 };
 use proptest::prelude::*;
 
-use crate::testing::{Bounds, Learned, Wanted, all_kinds, close, slanted, table, with_holes};
+use crate::testing::{
+    Bounds, Learned, Wanted, all_kinds, close, odd_tables, slanted, table, with_holes,
+};
 use crate::{DeepGmm, Gmm, Student};
 
 fn plan(passes: usize) -> Plan {
@@ -390,23 +392,9 @@ fn all_is_finite<T: Real>(columns: usize, values: &[f64], what: &str) {
 
 #[test]
 fn odd_tables_are_learned() {
-    let nan = f64::NAN;
-    let tables: [(usize, &[f64], &str); 11] = [
-        (2, &[1.0, 5.0, 2.0, 5.0, 3.0, 5.0], "a constant column"),
-        (2, &[4.0, 5.0, 4.0, 5.0, 4.0, 5.0], "nothing but constant columns"),
-        (2, &[1.0, 2.0, nan, nan, 3.0, 4.0], "a row that is all missing"),
-        (2, &[nan, nan, 1.0, nan, nan, 2.0], "rows that share nothing"),
-        (2, &[1.0, nan, 2.0, nan, 3.0, nan], "a column that is all missing"),
-        (3, &[1.0, 2.0, 3.0], "one row"),
-        (1, &[1.0, 2.0, 7.0, 8.0], "one column"),
-        (1, &[1.0], "one cell"),
-        (2, &[1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 9.0, 9.0], "rows that repeat"),
-        (1, &[0.0, 0.0, 0.0], "zeros"),
-        (2, &[1.0, 2.0, 2.0, 4.0, 3.0, 6.0, 4.0, 8.0], "columns that say the same"),
-    ];
-    for (columns, values, what) in tables {
-        all_is_finite::<f64>(columns, values, what);
-        all_is_finite::<f32>(columns, values, what);
+    for (what, columns, values) in odd_tables() {
+        all_is_finite::<f64>(columns, &values, what);
+        all_is_finite::<f32>(columns, &values, what);
     }
 }
 

@@ -324,7 +324,7 @@ fn edge_is_finite<T: Real>(what: &str, columns: usize, values: &[f64]) {
 
 #[test]
 fn edges_have_answers() {
-    for (what, columns, values) in edges() {
+    for (what, columns, values) in odd_tables() {
         edge_is_finite::<f64>(what, columns, &values);
         edge_is_finite::<f32>(what, columns, &values);
     }

@@ -1,7 +1,7 @@
 //! NMF against its theory and at the edges.
 
 use super::*;
-use crate::testing::{Bounds, StopAt, close, codes, edges, filled, sparse, table, with_holes};
+use crate::testing::{Bounds, StopAt, close, codes, filled, odd_tables, sparse, table, with_holes};
 use mereo_core::{Absent, Checkpoints, Context, Manifest, Plan, Real, Silent, Table};
 use rand::RngExt;
 
@@ -280,7 +280,7 @@ fn edge_is_finite<T: Real>(what: &str, columns: usize, values: &[f64]) {
 
 #[test]
 fn edges_have_answers() {
-    for (what, columns, values) in edges() {
+    for (what, columns, values) in odd_tables() {
         edge_is_finite::<f64>(what, columns, &values);
         edge_is_finite::<f32>(what, columns, &values);
     }

@@ -236,7 +236,7 @@ fn dense_equals_sparse() {
     let dense = table::<f64>(5, &values);
     let model = learn(3, &dense);
     for absent in [Absent::Zero, Absent::Unobserved] {
-        let sparse = sparse(5, &values, absent);
+        let sparse = sparse::<f64>(5, &values, absent);
         let other = learn(3, &sparse);
         close(other.mean(), model.mean(), 1e-6, "mean");
         close(other.variance(), model.variance(), 1e-6, "variance");
@@ -248,7 +248,8 @@ fn dense_equals_sparse() {
         .iter()
         .map(|x| (x / 5.0).round().clamp(-2.0, 2.0) + 3.0)
         .collect();
-    let (dense, ratings) = (table::<f64>(5, &values), sparse(5, &values, Absent::Unobserved));
+    let (dense, ratings) =
+        (table::<f64>(5, &values), sparse::<f64>(5, &values, Absent::Unobserved));
     close(learn(3, &ratings).mean(), learn(3, &dense).mean(), 1e-6, "mean");
 }
 

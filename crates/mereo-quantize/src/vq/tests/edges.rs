@@ -1,7 +1,7 @@
 //! A right answer or a clear error: data and files at the edges.
 
 use super::*;
-use mereo_core::{Status, Stop};
+use mereo_core::Status;
 
 #[test]
 fn offset_changes_nothing_but_the_means() {
@@ -68,25 +68,13 @@ fn all_is_finite<T: Real>(columns: usize, values: &[f64], what: &str) {
 
 #[test]
 fn odd_tables_are_learned() {
-    let nan = f64::NAN;
-    let tables: [(usize, &[f64], &str); 12] = [
-        (2, &[1.0, 5.0, 2.0, 5.0, 3.0, 5.0], "a constant column"),
-        (2, &[4.0, 5.0, 4.0, 5.0, 4.0, 5.0], "nothing but constant columns"),
-        (2, &[1.0, 2.0, nan, nan, 3.0, 4.0], "a row that is all missing"),
-        (2, &[nan, nan, 1.0, nan, nan, 2.0], "rows that share nothing"),
-        (2, &[1.0, nan, 2.0, nan, 3.0, nan], "a column that is all missing"),
-        (3, &[1.0, 2.0, 3.0], "one row"),
-        (1, &[1.0, 2.0, 7.0, 8.0], "one column"),
-        (1, &[1.0], "one cell"),
-        (2, &[1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 9.0, 9.0], "rows that repeat"),
-        (1, &[0.0, 0.0, 0.0], "zeros"),
-        (2, &[1e36, -1e36, 1e-36, 0.0, 1.0, -1e36], "all magnitudes"),
-        (1, &[1e-44, 3e-44, 0.0], "subnormal numbers"),
-    ];
-    for (columns, values, what) in tables {
-        all_is_finite::<f64>(columns, values, what);
-        all_is_finite::<f32>(columns, values, what);
+    for (what, columns, values) in odd_tables() {
+        all_is_finite::<f64>(columns, &values, what);
+        all_is_finite::<f32>(columns, &values, what);
     }
+    all_is_finite::<f64>(2, &[1e36, -1e36, 1e-36, 0.0, 1.0, -1e36], "all magnitudes");
+    all_is_finite::<f32>(2, &[1e36, -1e36, 1e-36, 0.0, 1.0, -1e36], "all magnitudes");
+    all_is_finite::<f32>(1, &[1e-44, 3e-44, 0.0], "subnormal numbers");
     all_is_finite::<f64>(2, &[1e139, -1e139, 1e-139, 1e-320, 3e-160, 0.0], "huge and tiny");
     all_is_finite::<f64>(1, &[1e-160, 3e-160, 5e-162], "squares that are subnormal");
 }
@@ -151,14 +139,8 @@ fn rows_of_another_width_are_an_error() {
 
 #[test]
 fn a_stop_keeps_what_was_learned() {
-    struct Stopper(Stop);
-    impl Observer for Stopper {
-        fn passed(&mut self, _: &Record) {
-            self.0.ask();
-        }
-    }
     let context = Context::new(0);
-    let mut stopper = Stopper(context.stop().clone());
+    let mut stopper = StopAt(context.stop().clone(), 0);
     let data = table::<f64>(2, &blobs(100, 2, 3, 1));
     let plan = Plan { tolerance: 0.0, ..Plan::default() };
     let (model, training) = fit(&VqParams::new(3), &data, &plan, &context, &mut stopper).unwrap();

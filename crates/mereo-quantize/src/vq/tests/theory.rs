@@ -142,7 +142,7 @@ fn dense_equals_sparse() {
     let dense = table::<f64>(5, &values);
     let model = learn(3, &dense);
     for absent in [Absent::Zero, Absent::Unobserved] {
-        let sparse = sparse(5, &values, absent);
+        let sparse = sparse::<f64>(5, &values, absent);
         let other = learn(3, &sparse);
         close(other.mean(), model.mean(), 1e-9, "mean");
         close(&[other.variance()], &[model.variance()], 1e-9, "variance");
@@ -154,8 +154,10 @@ fn dense_equals_sparse() {
         .iter()
         .map(|x| (x / 5.0).round().clamp(-2.0, 2.0) + 3.0)
         .collect();
-    let (a, b) =
-        (learn(3, &table::<f64>(5, &values)), learn(3, &sparse(5, &values, Absent::Unobserved)));
+    let (a, b) = (
+        learn(3, &table::<f64>(5, &values)),
+        learn(3, &sparse::<f64>(5, &values, Absent::Unobserved)),
+    );
     close(a.mean(), b.mean(), 1e-9, "mean");
 }
 
