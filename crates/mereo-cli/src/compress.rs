@@ -136,14 +136,23 @@ pub(crate) fn run(args: &CompressArgs, voice: Voice) -> Result<ExitCode> {
     };
     let chosen = compress(&picture, &params, &context, voice)?;
     write_atomically(&args.output, |out| out.write_all(&chosen.bytes))?;
-    let interrupted = context.stop().asked();
-    let compare = args.compare && !interrupted;
     let mut all = vec![chosen];
-    if compare {
+    if args.compare {
         let budget = all[0].kilobits;
         for params in rivals(&picture, &params, budget) {
-            all.push(compress(&picture, &params, &context, voice)?);
+            match compress(&picture, &params, &context, voice) {
+                Err(Error::Interrupted) => break,
+                rival => all.push(rival?),
+            }
         }
+    }
+    let interrupted = context.stop().asked();
+    let compare = args.compare && !interrupted;
+    if interrupted {
+        // Rivals that were cut short would be none.
+        all.truncate(1);
+    }
+    if compare {
         side_by_side(&picture, &all, &beside)?;
         voice.say(format_args!("original, then as in the table, in {}", beside.display()));
     }

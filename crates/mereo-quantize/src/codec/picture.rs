@@ -5,6 +5,9 @@ use mereo_core::{Context, Error, Result};
 use super::sheet::Sheet;
 use super::{Coded, Colour, What, check_bits, check_cells, say};
 
+/// Most starts that can be asked for.
+const MOST_RESTARTS: usize = 1000;
+
 /// A picture: bytes row by row, channels fastest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
@@ -128,6 +131,10 @@ impl Coded {
         if params.features == 0 && params.sets < 2 {
             let problem = "a codebook of one vector says nothing; give features, or more sets";
             return Err(Error::option("features", problem));
+        }
+        if !(1..=MOST_RESTARTS).contains(&params.restarts) {
+            let problem = format!("{} is not from 1 to {MOST_RESTARTS}", params.restarts);
+            return Err(Error::option("restarts", problem));
         }
         if !(0.0..=1e6).contains(&params.penalty) {
             return Err(Error::option(

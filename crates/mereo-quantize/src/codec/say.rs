@@ -96,15 +96,25 @@ pub(super) fn plane(
         go_on(&mut talk, FIRST_ROUNDS)?;
         Ok(talk)
     };
-    // A start that a stop leaves no time for is none.
-    let (talks, mut failed): (Vec<_>, Vec<_>) =
-        context.install(|| map_in_parallel(starts, begin)).into_iter().partition(Result::is_ok);
-    failed.retain(|talk| !matches!(talk, Err(Error::Interrupted)) || talks.is_empty());
-    let best = talks.into_iter().chain(failed).reduce(|best, talk| {
-        let (best, talk) = (best?, talk?);
-        Ok(if talk.least < best.least { talk } else { best })
-    });
-    let mut talk = best.ok_or_else(|| Error::option("restarts", "at least 1 is needed"))??;
+    // A few at a time: each keeps all that it has to say in memory.
+    let mut best: Option<Talk<'_>> = None;
+    for first in (0..starts).step_by(start::KINDS) {
+        let many = start::KINDS.min(starts - first);
+        for talk in context.install(|| map_in_parallel(many, |i| begin(first + i))) {
+            match talk {
+                Ok(talk) if best.as_ref().is_none_or(|best| talk.least < best.least) => {
+                    best = Some(talk);
+                }
+                // A start that a stop left no time for is none.
+                Ok(_) | Err(Error::Interrupted) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if stopped() {
+            break;
+        }
+    }
+    let mut talk = best.ok_or(Error::Interrupted)?;
     if !stopped() {
         go_on(&mut talk, ROUNDS - FIRST_ROUNDS)?;
     }

@@ -19,7 +19,8 @@ use crate::gvq::{self, GvqParams};
 use crate::vq::{self, VqParams};
 
 /// What restarts begin with, in turn: so many stages, or random states.
-const STARTS: [Option<usize>; 3] = [Some(8), Some(1), None];
+const STARTS: [Option<usize>; KINDS] = [Some(8), Some(1), None];
+pub(super) const KINDS: usize = 3;
 /// The bits that a feature of random states takes to be on, about.
 const FIRST_PRICE: f64 = 3.0;
 /// Passes over blocks for the means of a stage.
@@ -67,7 +68,7 @@ pub(super) fn learned(
     }
 }
 
-/// What rounds begin with, in each restart otherwise.
+/// What rounds begin with; restarts differ in it.
 pub(super) fn for_rounds(
     blocks: &Dense<f32>,
     params: &CodecParams,
