@@ -94,7 +94,7 @@ pub(crate) fn run(args: &DemoArgs, voice: Voice) -> Result<ExitCode> {
     let interrupted = training.status == Status::Interrupted;
     // The report is wanted also of what was learned before an interruption.
     let context = args.threads.context(args.seed)?;
-    let title = format!("The toy world `{}`", args.world);
+    let title = format!("The toy world “{}”", args.world);
     let data_name = format!("toy:{}", args.world);
     let names = Names {
         title: &title,
