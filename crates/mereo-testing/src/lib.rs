@@ -134,6 +134,18 @@ impl Observer for StopAt {
     }
 }
 
+/// More of them, with values from the smallest to nearly the largest, of either sign.
+///
+/// ```
+/// assert!(mereo_testing::tables_of_all_magnitudes().len() > 1);
+/// ```
+pub fn tables_of_all_magnitudes() -> Vec<(&'static str, usize, Vec<f64>)> {
+    vec![
+        ("all magnitudes", 2, vec![1e36, -1e36, 1e-36, 0.0, 1.0, -1e36]),
+        ("subnormal numbers", 1, vec![1e-44, 3e-44, 0.0]),
+    ]
+}
+
 /// Tables that a model must learn all the same: what is odd about them, columns and values. No value is
 /// below 0.
 ///

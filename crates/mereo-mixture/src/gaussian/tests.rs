@@ -10,7 +10,7 @@ use mereo_core::{
 
 use super::{Gmm, GmmParams, fit};
 use crate::testing::{Bounds, blobs, close, table, with_holes};
-use mereo_testing::{StopAt, codes, filled, odd_tables, scores, sparse};
+use mereo_testing::{StopAt, codes, filled, odd_tables, scores, sparse, tables_of_all_magnitudes};
 
 fn learn<T: Real>(components: usize, table: &Table<T>) -> Gmm {
     learn_with(components, table, &Plan::default(), &Context::new(3))

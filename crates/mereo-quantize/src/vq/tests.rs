@@ -8,7 +8,8 @@ use mereo_core::{
     Table, Tensor, encode, reconstruct, score,
 };
 use mereo_testing::{
-    Bounds, StopAt, blobs, close, filled, odd_tables, scores, sparse, table, with_holes,
+    Bounds, StopAt, blobs, close, filled, odd_tables, scores, sparse, table,
+    tables_of_all_magnitudes, with_holes,
 };
 
 use super::{Vq, VqParams, fit};
