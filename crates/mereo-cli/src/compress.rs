@@ -184,14 +184,7 @@ pub(crate) fn run(args: &CompressArgs, voice: Voice) -> Result<ExitCode> {
         }
         output::print(&text)?;
     }
-    if !interrupted {
-        return Ok(ExitCode::SUCCESS);
-    }
-    voice.say(format_args!(
-        "mereo: interrupted; the best so far is kept in {}",
-        args.output.display()
-    ));
-    Ok(interrupt::exit_code())
+    Ok(if interrupted { interrupt::kept(&args.output, voice) } else { ExitCode::SUCCESS })
 }
 
 fn told(outcome: &Outcome) -> serde_json::Value {

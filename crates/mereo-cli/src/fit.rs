@@ -183,14 +183,8 @@ fn fit(wanted: &Wanted, restarts: usize, args: &Common, voice: Voice) -> Result<
     } else {
         output::print(&in_words(&fitted, &training, seconds))?;
     }
-    if training.status != Status::Interrupted {
-        return Ok(ExitCode::SUCCESS);
-    }
-    voice.say(format_args!(
-        "mereo: interrupted; the best model so far is kept in {}",
-        args.output.display()
-    ));
-    Ok(interrupt::exit_code())
+    let interrupted = training.status == Status::Interrupted;
+    Ok(if interrupted { interrupt::kept(&args.output, voice) } else { ExitCode::SUCCESS })
 }
 
 fn per_row(training: &Training) -> f64 {

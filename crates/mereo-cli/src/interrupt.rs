@@ -1,5 +1,6 @@
 //! Ctrl-C: the first press asks for a stop that keeps the best so far, the second kills.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use mereo_core::{Error, Result, Stop};
@@ -12,6 +13,12 @@ const CODE: u8 = 130;
 /// The exit code of an interrupted program.
 pub(crate) fn exit_code() -> ExitCode {
     ExitCode::from(CODE)
+}
+
+/// Says where the best so far is kept; the exit code.
+pub(crate) fn kept(path: &Path, voice: Voice) -> ExitCode {
+    voice.say(format_args!("mereo: interrupted; the best so far is kept in {}", path.display()));
+    exit_code()
 }
 
 /// Turns Ctrl-C, and a polite request to terminate, into asking for a stop.

@@ -37,16 +37,20 @@ struct Bar {
 
 impl Bar {
     fn new(rows: usize) -> Self {
-        let line = ProgressBar::new(1).with_style(style(STARTING));
-        line.set_message("surveying the data");
-        line.enable_steady_tick(Duration::from_millis(120));
-        Self { rows, line, fresh: true }
+        Self { rows, line: bar(1, STARTING, "surveying the data"), fresh: true }
     }
 }
 
 /// How the bar looks while there is nothing to count, and while there is.
 const STARTING: &str = "{spinner} {msg}";
 const PASSING: &str = "{spinner} {msg} {wide_bar} {percent:>3}% at most {eta} left";
+
+fn bar(length: u64, template: &str, what: &str) -> ProgressBar {
+    let line = ProgressBar::new(length).with_style(style(template));
+    line.set_message(what.to_owned());
+    line.enable_steady_tick(Duration::from_millis(120));
+    line
+}
 
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template)
@@ -124,12 +128,8 @@ impl Observer for Lines {
 
 /// Telling what share of some work is done, from 0 to 1.
 pub(crate) fn share(what: &str, voice: Voice) -> Share {
-    let line = (!voice.is_quiet() && std::io::stderr().is_terminal()).then(|| {
-        let line = ProgressBar::new(1000).with_style(style(SHARING));
-        line.set_message(what.to_owned());
-        line.enable_steady_tick(Duration::from_millis(120));
-        line
-    });
+    let seen = !voice.is_quiet() && std::io::stderr().is_terminal();
+    let line = seen.then(|| bar(1000, SHARING, what));
     Share { what: what.to_owned(), voice, line, began: Instant::now(), told: Instant::now() }
 }
 

@@ -25,6 +25,7 @@ mod levels;
 mod mixed;
 pub mod picture;
 mod plane;
+mod rounds;
 mod say;
 mod sheet;
 mod start;

@@ -3,7 +3,7 @@
 use mereo_core::{Context, Error, Result};
 
 use super::sheet::Sheet;
-use super::{Coded, Colour, What, check_bits, check_cells, say};
+use super::{Coded, Colour, What, check_bits, check_cells, rounds, say};
 
 /// Most starts that can be asked for.
 const MOST_RESTARTS: usize = 1000;
@@ -158,7 +158,7 @@ impl Coded {
         for sheet in &sheets {
             let own = sheet.values.len();
             let must_end = !planes.is_empty();
-            planes.push(say::plane(sheet, params, must_end, context, &mut |share| {
+            planes.push(rounds::plane(sheet, params, must_end, context, &mut |share| {
                 told((before as f64 + share * own as f64) / all as f64);
             })?);
             before += own;

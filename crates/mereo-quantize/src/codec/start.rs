@@ -47,7 +47,7 @@ pub(super) fn learned(
     context: &Context,
     told: &mut (dyn FnMut(f64) + Send),
 ) -> Result<Vec<f64>> {
-    let CodecParams { features, sets, penalty, restarts, .. } = *params;
+    let CodecParams { features, sets, restarts, .. } = *params;
     let blocks = Table::from(blocks);
     let mut fit = |restarts: usize, passes: usize, context: &Context| {
         let mut told = Passes(told);
@@ -56,7 +56,7 @@ pub(super) fn learned(
             let fitted = vq::fit(&VqParams::new(sets), &blocks, &plan, context, &mut told)?;
             return Ok(fitted.0.mean().to_vec());
         }
-        let params = GvqParams { sets, penalty, ..GvqParams::new(features) };
+        let params = GvqParams { sets, ..GvqParams::new(features) };
         Ok(gvq::fit(&params, &blocks, &plan, context, &mut told)?.0.vectors())
     };
     let restarts = if features == 0 { CODEBOOK_STARTS * restarts } else { restarts };
@@ -73,8 +73,12 @@ pub(super) fn for_rounds(
     blocks: &Dense<f32>,
     params: &CodecParams,
     restart: usize,
+    must_end: bool,
     context: &Context,
 ) -> Result<Vec<f64>> {
+    if params.features == 0 {
+        return learned(blocks.clone(), params, must_end, context, &mut |_| ());
+    }
     let own = context.with_seed(context.seed().wrapping_add(restart as u64));
     match STARTS[restart % STARTS.len()] {
         Some(stages) => by_stages(blocks, params, stages, &own),
@@ -179,7 +183,7 @@ mod tests {
         let params = CodecParams { features: 4, ..CodecParams::default() };
         let context = Context::new(0);
         for restart in 0..3 {
-            let vectors = for_rounds(&blocks, &params, restart, &context).unwrap();
+            let vectors = for_rounds(&blocks, &params, restart, false, &context).unwrap();
             assert_eq!(vectors.len(), 5 * 4);
         }
         // In one stage the means are the kinds themselves.
@@ -208,7 +212,7 @@ mod tests {
         let blocks = Dense::new(2, 4, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 9.0]).unwrap();
         let params = CodecParams { features: 8, sets: 3, ..CodecParams::default() };
         for restart in 0..3 {
-            let vectors = for_rounds(&blocks, &params, restart, &Context::new(0)).unwrap();
+            let vectors = for_rounds(&blocks, &params, restart, false, &Context::new(0)).unwrap();
             assert_eq!(vectors.len(), 3 * 9 * 4);
             assert!(vectors.iter().all(|v| v.is_finite()));
         }
