@@ -25,6 +25,7 @@ use crate::gvq::sets::Sets;
 
 /// Nodes that the search for what a block is made of may visit.
 const NODES: usize = 2000;
+
 /// A sheet put together again from what was said.
 pub(super) fn heard(
     plane: &Plane,
