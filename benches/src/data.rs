@@ -9,7 +9,8 @@ pub(crate) fn dense<T: Real>(rows: usize, columns: usize, missing: bool) -> Resu
     const GROUPS: usize = 6;
     const LOOKS: usize = 12;
     let mut random = Context::new(1).random("looks", [0, 0]);
-    let looks: Vec<f64> = (0..LOOKS * columns).map(|_| random.random_range(-1.0..1.0)).collect();
+    let looks: Vec<f64> =
+        (0..LOOKS * columns).map(|_| random.random_range(-1.0..1.0)).collect();
     let mut values = Vec::with_capacity(rows * columns);
     for _ in 0..rows {
         let shown: [usize; GROUPS] = std::array::from_fn(|_| random.random_range(0..LOOKS));
@@ -17,7 +18,11 @@ pub(crate) fn dense<T: Real>(rows: usize, columns: usize, missing: bool) -> Resu
             let look = shown[d * GROUPS / columns];
             let noise: f64 = random.random_range(-0.3..0.3);
             let hidden = missing && random.random::<f64>() < 0.1;
-            values.push(if hidden { T::MISSING } else { T::of(looks[look * columns + d] + noise) });
+            values.push(if hidden {
+                T::MISSING
+            } else {
+                T::from_f64(looks[look * columns + d] + noise)
+            });
         }
     }
     Ok(Table::from(Dense::new(rows, columns, values)?))
@@ -36,7 +41,7 @@ pub(crate) fn scaled<T: Real>(rows: usize, columns: usize) -> Result<Table<T>> {
         for d in 0..columns {
             let noise: f64 = random.random_range(-1.0..1.0);
             last = ways[way * columns + d] * last + noise;
-            values.push(T::of(contrast * last));
+            values.push(T::from_f64(contrast * last));
         }
     }
     Ok(Table::from(Dense::new(rows, columns, values)?))

@@ -17,10 +17,10 @@ pub(crate) fn milliseconds<T: Real>(
 ) -> Result<f64> {
     let context = Context::new(0).with_threads(threads)?;
     let (batch, inner) = (batch_rows(columns), width * columns);
-    let natural = vec![T::of(0.5); slots * inner];
+    let natural = vec![T::from_f64(0.5); slots * inner];
     let mut lanes: Vec<_> = (0..16)
         .map(|_| {
-            let zeros = |n: usize| vec![T::of(0.25); n];
+            let zeros = |n: usize| vec![T::from_f64(0.25); n];
             (zeros(batch * inner), zeros(slots * batch), zeros(slots * inner))
         })
         .collect();
@@ -55,8 +55,8 @@ pub(crate) fn milliseconds<T: Real>(
 pub(crate) fn peak<T: Real>(threads: usize) -> Result<f64> {
     const SIDE: usize = 1024;
     let context = Context::new(0).with_threads(threads)?;
-    let given = vec![T::of(0.5); SIDE * SIDE];
-    let mut out = vec![vec![T::of(0.0); SIDE * SIDE]; 2 * threads];
+    let given = vec![T::from_f64(0.5); SIDE * SIDE];
+    let mut out = vec![vec![T::from_f64(0.0); SIDE * SIDE]; 2 * threads];
     let mut times: Vec<f64> = (0..5)
         .map(|_| {
             let began = Instant::now();

@@ -33,7 +33,7 @@ pub fn mean_rms<T: Real>(
     let total: f64 = (0..cells.rows())
         .map(|row| {
             let pairs = cells.row(row).iter().zip(rebuilt.row(row));
-            let squares: f64 = pairs.map(|(x, y)| (x.wide() - y.wide()).powi(2)).sum();
+            let squares: f64 = pairs.map(|(x, y)| (x.to_f64() - y.to_f64()).powi(2)).sum();
             (squares / cells.columns() as f64).sqrt()
         })
         .sum();
@@ -129,7 +129,7 @@ pub fn cbcl_faces(file: &str) -> Result<Option<Table<f32>>> {
 fn open(path: &Path) -> Result<Vec<f64>> {
     let any = read(path, &ReadOptions::default())?;
     Ok(with_table!(&any, table => match table.cells() {
-        Cells::Dense(cells) => cells.values().iter().map(|x| x.wide()).collect(),
+        Cells::Dense(cells) => cells.values().iter().map(|x| x.to_f64()).collect(),
         Cells::Sparse(_) => Vec::new(),
     }))
 }
@@ -194,14 +194,14 @@ pub fn squared_error<T: Real>(
     let rebuilt = reconstruct(model, table, context)?;
     let Cells::Dense(cells) = table.cells() else { return Ok(f64::NAN) };
     let pairs = cells.values().iter().zip(rebuilt.values());
-    Ok(pairs.map(|(x, y)| (x.wide() - y.wide()).powi(2)).sum())
+    Ok(pairs.map(|(x, y)| (x.to_f64() - y.to_f64()).powi(2)).sum())
 }
 
 /// The mean over columns of the gate's entropy, in bits.
 ///
 /// ```
-/// # use mereo_core::{Looks, PartsView};
-/// # let view = PartsView { columns: 2, parts: 2, states: 1, looks: Looks::States,
+/// # use mereo_core::{Appearance, PartsView};
+/// # let view = PartsView { columns: 2, parts: 2, states: 1, appearance: Appearance::States,
 /// #     gate: &[0.5, 0.5, 1.0, 0.0], state_prior: &[1.0; 2], mean: &[0.0; 4] };
 /// assert_eq!(mereo_experiments::gate_entropy(&view), 0.5);
 /// ```
@@ -213,8 +213,8 @@ pub fn gate_entropy(view: &PartsView<'_>) -> f64 {
 /// counting by their gates.
 ///
 /// ```
-/// # use mereo_core::{Looks, PartsView, Picture};
-/// # let view = PartsView { columns: 4, parts: 2, states: 1, looks: Looks::States,
+/// # use mereo_core::{Appearance, PartsView, Picture};
+/// # let view = PartsView { columns: 4, parts: 2, states: 1, appearance: Appearance::States,
 /// #     gate: &[1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0], state_prior: &[1.0; 2], mean: &[0.0; 8] };
 /// // Pixels 0 and 1 are one part, 2 and 3 the other.
 /// let picture = Picture { height: 1, width: 4, channels: 1 };

@@ -17,7 +17,7 @@ const CLASSES: usize = 24;
 pub(crate) struct Classes {
     names: Vec<String>,
     prior: Vec<f64>,
-    habits: Vec<f64>,
+    class_state_prior: Vec<f64>,
     samples: Vec<Imagined>,
     hybrids: Vec<Imagined>,
     labels: Vec<String>,
@@ -71,7 +71,7 @@ impl Classes {
         let mut shown = Self {
             names,
             prior: classes.prior.to_vec(),
-            habits: classes.habits.to_vec(),
+            class_state_prior: classes.class_state_prior.to_vec(),
             samples,
             hybrids,
             labels: Vec::new(),
@@ -106,7 +106,7 @@ impl Classes {
             hybrids,
             labels: &self.labels,
             counts: &self.counts,
-            ..ShownClasses::new(&self.names, &self.prior, &self.habits)
+            ..ShownClasses::new(&self.names, &self.prior, &self.class_state_prior)
         }
     }
 }
@@ -125,14 +125,15 @@ fn quoted(name: &str) -> String {
 /// different first.
 fn pairs(view: &PartsView<'_>, classes: &ClassView<'_>) -> Vec<(usize, usize, usize)> {
     let count = classes.prior.len().min(CLASSES);
-    let states = classes.habits.len() / (classes.prior.len() * view.parts);
+    let states = classes.class_state_prior.len() / (classes.prior.len() * view.parts);
     let slots = view.parts * states;
     let mut found = Vec::new();
     for base in 0..count {
         for guest in (0..count).filter(|&guest| guest != base) {
             let apart = |part: usize| -> f64 {
                 let own = part * states..(part + 1) * states;
-                let of = |class: usize, slot: usize| classes.habits[class * slots + slot];
+                let of =
+                    |class: usize, slot: usize| classes.class_state_prior[class * slots + slot];
                 own.map(|slot| (of(base, slot) - of(guest, slot)).abs()).sum()
             };
             let best = (0..view.parts).fold(0, |b, k| if apart(k) > apart(b) { k } else { b });

@@ -221,7 +221,7 @@ fn compress(
         (n, sets) => format!("GVQ of {sets} x {n}"),
     };
     let mut progress = progress::share(&name, voice);
-    let mut told = |share| progress.is(share);
+    let mut told = |share| progress.set(share);
     let coded = Coded::of_picture_told(picture, params, context, &mut told)?;
     let bytes = coded.to_bytes();
     let seen = coded.picture()?;
@@ -302,6 +302,6 @@ fn one_picture<T: Real>(table: &Table<T>, path: &Path) -> Result<Picture> {
         width: side(picture.width)?,
         height: side(picture.height)?,
         channels: picture.channels as u8,
-        pixels: cells.values().iter().map(|v| v.wide().round().clamp(0.0, 255.0) as u8).collect(),
+        pixels: cells.values().iter().map(|v| v.to_f64().round().clamp(0.0, 255.0) as u8).collect(),
     })
 }

@@ -110,7 +110,7 @@ fn explain<T: Real>(
             own.truncate(COLUMNS);
             let columns = own
                 .iter()
-                .map(|&d| (column_name(names, d), observed.row(at)[d], made.row(at)[d].wide()));
+                .map(|&d| (column_name(names, d), observed.row(at)[d], made.row(at)[d].to_f64()));
             Shown { state, probability: code[state], columns: columns.collect() }
         });
         Explained { row, parts: shown.collect() }

@@ -144,7 +144,7 @@ impl Layers {
         let each = self.0.iter().map(|(name, usage, looks)| ShownLayer {
             name,
             usage,
-            looks: looks.as_ref(),
+            appearance: looks.as_ref(),
         });
         each.collect()
     }
@@ -289,7 +289,7 @@ impl<'a> Features<'a> {
         let mut common: Vec<((usize, u64), f64)> = counts.into_iter().collect();
         common.sort_by(|a, b| b.1.total_cmp(&a.1));
         for ((set, state), weight) in common.into_iter().take(COMBINATIONS) {
-            let mut look = model.look(set, state);
+            let mut look = model.appearance(set, state);
             fitted.undo(&mut look)?;
             features.common.push(Combination { set, state, share: weight / total, look });
         }
@@ -326,7 +326,7 @@ fn error<T: Real>(model: &Gvq, rows: &Table<T>, context: &Context) -> Result<f64
         for row in 0..batch.rows {
             let made = made.row(batch.first_row + row);
             batch.for_each_observed(row, |c, x| {
-                squares += (x.wide() - made[c].wide()).powi(2);
+                squares += (x.to_f64() - made[c].to_f64()).powi(2);
                 cells += 1.0;
             });
         }
@@ -394,7 +394,7 @@ pub(crate) fn in_full<T: Real>(rows: &Table<T>) -> Result<Dense<f64>> {
     for_each_batch(rows, |batch| {
         for row in 0..batch.rows {
             batch.dense_row(row, &mut row_values);
-            values.extend(row_values.iter().map(|v| v.wide()));
+            values.extend(row_values.iter().map(|v| v.to_f64()));
         }
         Ok(())
     })?;
@@ -402,5 +402,5 @@ pub(crate) fn in_full<T: Real>(rows: &Table<T>) -> Result<Dense<f64>> {
 }
 
 fn wide<T: Real>(rows: &Dense<T>) -> Result<Dense<f64>> {
-    Dense::new(rows.rows(), rows.columns(), rows.values().iter().map(|v| v.wide()).collect())
+    Dense::new(rows.rows(), rows.columns(), rows.values().iter().map(|v| v.to_f64()).collect())
 }

@@ -145,7 +145,7 @@ pub(crate) struct Share {
 const SHARING: &str = "{spinner} {msg} {wide_bar} {percent:>3}% about {eta} left";
 
 impl Share {
-    pub(crate) fn is(&mut self, share: f64) {
+    pub(crate) fn set(&mut self, share: f64) {
         if let Some(line) = &self.line {
             line.set_position((1000.0 * share) as u64);
         } else if self.told.elapsed() >= EVERY {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use mereo::AnyModel;
 use mereo_core::{
-    ComponentsView, Looks, ModelFile, PartsView, Picture, Result, Status, column_name,
+    Appearance, ComponentsView, ModelFile, PartsView, Picture, Result, Status, column_name,
 };
 use serde_json::{Value, json};
 
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
                 "prior": classes.prior,
                 // As the tensor is called.
                 (if shapes.contains_key("factor_mean") { "factor_mean" } else { "state_prior" }):
-                    classes.habits,
+                    classes.class_state_prior,
             })),
             "parts": parts.iter().map(|part| part.in_json(names)).collect::<Vec<_>>(),
         }))?;
@@ -119,7 +119,7 @@ fn of_view(view: &PartsView<'_>) -> Vec<Part> {
         .map(|part| {
             let prior = &view.state_prior[part * view.states..(part + 1) * view.states];
             let own: Vec<usize> = (0..view.columns)
-                .filter(|&d| view.looks == Looks::Sums || part_of_column[d] == part)
+                .filter(|&d| view.appearance == Appearance::Sums || part_of_column[d] == part)
                 .collect();
             // How much the states differ in a column, as far as the column is the part's.
             let gate = |d: usize| view.gate_of(d)[part];
@@ -131,7 +131,7 @@ fn of_view(view: &PartsView<'_>) -> Vec<Part> {
                 columns: own.len(),
                 strongest: told.into_iter().map(|(d, _)| (d, gate(d))).collect(),
                 state_prior: prior.to_vec(),
-                factors: (view.looks == Looks::Factors).then_some(view.states / 2),
+                factors: (view.appearance == Appearance::Factors).then_some(view.states / 2),
                 states: (0..view.states).map(|state| conspicuous(view, part, state)).collect(),
             }
         })
@@ -298,7 +298,7 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
             writeln!(text, "\n{} columns that no part has most of: {named}{rest}", doubtful.len())?;
         }
     }
-    let gated = fitted.model.parts().filter(|view| view.looks != Looks::Sums);
+    let gated = fitted.model.parts().filter(|view| view.appearance != Appearance::Sums);
     if let (Some(picture), Some(view)) = (manifest.picture, gated) {
         write_map(text, picture, &view)?;
     }
@@ -427,7 +427,7 @@ fn write_part(
 
 /// Columns of which no part has most, the least certain first.
 fn doubtful(view: &PartsView<'_>) -> Vec<usize> {
-    if view.looks == Looks::Sums {
+    if view.appearance == Appearance::Sums {
         return Vec::new();
     }
     let gates = |d: usize| view.gate_of(d);

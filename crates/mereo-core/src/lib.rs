@@ -25,10 +25,10 @@ pub use learn::{
     Silent, Start, Statistics, Status, Training, gather, learn, map_rows,
 };
 pub use model::{
-    ClassView, Classify, Components, ComponentsView, Encode, Estimate, Explain, Likelihood, Looks,
-    Manifest, ModelFile, Parts, PartsView, Reconstruct, RowLikelihood, Sample, Score, ScoreKind,
-    Scores, SizeTried, Tensor, classify, encode, estimate, reconstruct, responsible_parts, sample,
-    score,
+    Appearance, ClassView, Classify, Components, ComponentsView, Encode, Estimate, Explain,
+    Likelihood, Manifest, ModelFile, Parts, PartsView, Reconstruct, RowLikelihood, Sample, Score,
+    ScoreKind, Scores, SizeTried, Tensor, classify, encode, estimate, reconstruct,
+    responsible_parts, sample, score,
 };
 pub use parallel::{in_parallel, map_in_parallel};
 pub use real::Real;

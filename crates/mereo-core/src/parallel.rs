@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 /// Does every piece of work, in parallel when called on the threads of a
-/// [`Context`](crate::Context), as `prepare`, `merge` and `relearn` of a learner are; else one after
+/// [`Context`](crate::Context), as `prepare`, `merge` and `update` of a learner are; else one after
 /// another. Pieces must not depend on each other, so that results do not depend on threads.
 ///
 /// ```

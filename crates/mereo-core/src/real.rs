@@ -55,9 +55,9 @@ pub trait Real:
     /// Not a number: a missing cell at the border.
     const MISSING: Self;
     /// From `f64`, rounded.
-    fn of(value: f64) -> Self;
+    fn from_f64(value: f64) -> Self;
     /// To `f64`, exactly.
-    fn wide(self) -> f64;
+    fn to_f64(self) -> f64;
     /// Whether this is the mark of a missing cell.
     fn is_missing(self) -> bool;
     /// Whether this is plus or minus infinity.
@@ -99,12 +99,12 @@ macro_rules! real {
             const ONE: Self = 1.0;
             const MISSING: Self = <$t>::NAN;
             #[inline(always)]
-            fn of(value: f64) -> Self {
+            fn from_f64(value: f64) -> Self {
                 value as $t
             }
             #[inline(always)]
             #[allow(clippy::cast_lossless)]
-            fn wide(self) -> f64 {
+            fn to_f64(self) -> f64 {
                 self as f64
             }
             #[inline(always)]

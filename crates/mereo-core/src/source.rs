@@ -114,11 +114,11 @@ impl<T: Real> Batch<'_, T> {
         values.clear();
         let block = match self.block {
             Block::Dense { values: cells, complete } => {
-                values.extend(cells.iter().map(|v| v.wide()));
+                values.extend(cells.iter().map(|v| v.to_f64()));
                 Block::Dense { values, complete }
             }
             Block::Sparse { starts, indices, values: cells, absent } => {
-                values.extend(cells.iter().map(|v| v.wide()));
+                values.extend(cells.iter().map(|v| v.to_f64()));
                 Block::Sparse { starts, indices, values, absent }
             }
         };

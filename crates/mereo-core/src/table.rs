@@ -72,7 +72,7 @@ impl<T: Real> Dense<T> {
 pub(crate) fn check_values<T: Real>(values: &[T], place: impl Fn(usize) -> Place) -> Result<()> {
     // One cheap comparison a value: NaN (missing) fails it as infinity does, and is let through.
     let bad = values.iter().position(|v| {
-        let wide = v.wide().abs();
+        let wide = v.to_f64().abs();
         wide > T::LARGEST
     });
     match bad {

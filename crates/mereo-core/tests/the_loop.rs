@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// Creeps half of the way to the mean at each pass, from a start that depends on the restart.
 struct Creep {
-    settles: usize,
+    settled_from: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ impl Learner<f64> for Creep {
     type Workspace = ();
 
     fn describe(&self) -> String {
-        format!("creep {}", self.settles)
+        format!("creep {}", self.settled_from)
     }
 
     fn start(&self, _: &dyn Source<f64>, restart: usize, context: &Context) -> Result<Start<Here>> {
@@ -61,8 +61,8 @@ impl Learner<f64> for Creep {
         Ok(Start { state: Here { at }, how: format!("at {at}") })
     }
 
-    fn settles(&self, _: usize) -> usize {
-        self.settles
+    fn settled_from(&self, _: usize) -> usize {
+        self.settled_from
     }
 
     fn prepare(&self, state: &Here, _: Pass) -> f64 {
@@ -75,7 +75,7 @@ impl Learner<f64> for Creep {
 
     fn workspace(&self) {}
 
-    fn look(&self, at: &f64, batch: &Batch<'_, f64>, (): &mut (), sums: &mut Sums) {
+    fn accumulate(&self, at: &f64, batch: &Batch<'_, f64>, (): &mut (), sums: &mut Sums) {
         for row in 0..batch.rows {
             let weight = batch.weight(row);
             batch.for_each_observed(row, |_, x| {
@@ -90,7 +90,7 @@ impl Learner<f64> for Creep {
         -sums.squares
     }
 
-    fn relearn(&self, state: &mut Here, sums: &Sums, pass: Pass) -> Vec<String> {
+    fn update(&self, state: &mut Here, sums: &Sums, pass: Pass) -> Vec<String> {
         state.at += 0.5 * (sums.sum / sums.weight - state.at);
         if pass.pass == 2 { vec!["third pass".into()] } else { Vec::new() }
     }
@@ -133,7 +133,8 @@ impl Observer for Watcher {
 fn any_number_of_threads_gives_the_same_bits() {
     let table = table();
     let run = |context: Context| {
-        let learned = learn(&Creep { settles: 0 }, &table, &plan(), &context, &mut Silent).unwrap();
+        let learned =
+            learn(&Creep { settled_from: 0 }, &table, &plan(), &context, &mut Silent).unwrap();
         (learned.state.at.to_bits(), learned.training)
     };
     let alone = run(Context::new(3));
@@ -147,7 +148,7 @@ fn the_best_restart_wins_and_all_are_told() {
     let mut watcher = Watcher::default();
     let few = Plan { passes: 4, ..plan() };
     let learned =
-        learn(&Creep { settles: 0 }, &table(), &few, &Context::new(0), &mut watcher).unwrap();
+        learn(&Creep { settled_from: 0 }, &table(), &few, &Context::new(0), &mut watcher).unwrap();
     let training = learned.training;
     assert_eq!((training.best, training.passes, training.status), (1, 4, Status::PassLimit));
     assert_eq!(training.restarts.len(), 3);
@@ -165,9 +166,11 @@ fn the_best_restart_wins_and_all_are_told() {
 
 #[test]
 fn converges_when_the_bound_rests_but_not_before_schedules_do() {
-    let run = |settles: usize| {
+    let run = |settled_from: usize| {
         let plan = Plan { restarts: 1, passes: 200, tolerance: 1e-9, checkpoints: None };
-        learn(&Creep { settles }, &table(), &plan, &Context::new(0), &mut Silent).unwrap().training
+        learn(&Creep { settled_from }, &table(), &plan, &Context::new(0), &mut Silent)
+            .unwrap()
+            .training
     };
     let free = run(0);
     assert_eq!(free.status, Status::Converged);
@@ -181,7 +184,7 @@ fn a_checkpoint_of_any_pass_resumes_to_the_identical_result() {
     let table = table();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.ckpt");
-    let creep = Creep { settles: 30 };
+    let creep = Creep { settled_from: 30 };
     let whole = learn(&creep, &table, &plan(), &Context::new(5), &mut Silent).unwrap();
     // A copy made while the run goes on is what a kill would leave behind.
     for at in [2, 17, 31, 40, 77] {
@@ -210,20 +213,21 @@ fn a_checkpoint_of_another_run_is_refused() {
         let checkpoints = Checkpoints { resume, ..Checkpoints::new(&path) };
         Plan { checkpoints: Some(checkpoints), ..plan() }
     };
-    learn(&Creep { settles: 0 }, &table(), &with(false), &Context::new(5), &mut Silent).unwrap();
+    learn(&Creep { settled_from: 0 }, &table(), &with(false), &Context::new(5), &mut Silent)
+        .unwrap();
     let refused = |learner: &Creep, table: &Table<f64>, seed: u64| {
         let error =
             learn(learner, table, &with(true), &Context::new(seed), &mut Silent).unwrap_err();
         assert!(matches!(error, Error::Checkpoint { .. }), "{error}");
         assert!(error.to_string().contains("run.ckpt"), "{error}");
     };
-    refused(&Creep { settles: 0 }, &table(), 6);
-    refused(&Creep { settles: 1 }, &table(), 5);
-    refused(&Creep { settles: 0 }, &table().select_rows(&[1, 2, 3]), 5);
+    refused(&Creep { settled_from: 0 }, &table(), 6);
+    refused(&Creep { settled_from: 1 }, &table(), 5);
+    refused(&Creep { settled_from: 0 }, &table().select_rows(&[1, 2, 3]), 5);
     let rubbish = [&b""[..], b"mereo", b"mereo-c1\0\0\0\0", b"something else entirely, and long"];
     for bytes in rubbish {
         std::fs::write(&path, bytes).unwrap();
-        refused(&Creep { settles: 0 }, &table(), 5);
+        refused(&Creep { settled_from: 0 }, &table(), 5);
     }
 }
 
@@ -232,7 +236,7 @@ fn a_stop_keeps_the_best_so_far() {
     let context = Context::new(0);
     let stop_at = Some((40, context.stop().clone()));
     let mut watcher = Watcher { stop_at, ..Watcher::default() };
-    let creep = Creep { settles: 30 };
+    let creep = Creep { settled_from: 30 };
     let learned = learn(&creep, &table(), &plan(), &context, &mut watcher).unwrap();
     assert_eq!(learned.training.status, Status::Interrupted);
     assert_eq!(learned.training.restarts.len(), 2);
@@ -247,7 +251,7 @@ fn a_stop_keeps_the_best_so_far() {
 #[test]
 fn plans_that_cannot_be_are_refused_by_name() {
     let run = |plan: Plan| {
-        learn(&Creep { settles: 0 }, &table(), &plan, &Context::new(0), &mut Silent)
+        learn(&Creep { settled_from: 0 }, &table(), &plan, &Context::new(0), &mut Silent)
             .unwrap_err()
             .to_string()
     };

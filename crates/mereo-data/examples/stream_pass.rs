@@ -42,7 +42,7 @@ fn pass<T: Real>(source: &dyn Source<T>, lanes: usize) -> Result<(), Box<dyn Err
                 while let Some(batch) = lane.next_batch()? {
                     first.get_or_insert_with(|| begun.elapsed().as_secs_f64());
                     if let Block::Dense { values, .. } = batch.block {
-                        sum += values.first().map_or(0.0, |v| v.wide());
+                        sum += values.first().map_or(0.0, |v| v.to_f64());
                     }
                 }
                 println!("first batch after {:.3} s", first.unwrap_or_default());

@@ -368,7 +368,7 @@ fn transpose_full<T: Copy, const N: usize>(
 
 /// Checks cells that came from a file; says whether none is missing.
 pub(crate) fn check_cells<T: Real>(values: &[T], place: impl Fn(usize) -> Place) -> Result<bool> {
-    let fine = |value: &T| value.wide().abs() <= T::LARGEST;
+    let fine = |value: &T| value.to_f64().abs() <= T::LARGEST;
     let mut complete = true;
     // Whole blocks without a branch inside, so that the usual case runs in vectors.
     for (block, cells) in values.chunks(1024).enumerate() {

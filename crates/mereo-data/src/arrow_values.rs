@@ -49,25 +49,25 @@ pub(crate) fn numbers<T: Cell>(array: &ArrayRef) -> Option<PrimitiveArray<T::Arr
     macro_rules! converted {
         ($($kind:ident $type:ty),+) => {
             match array.data_type() {
-                $(DataType::$kind => array.as_primitive::<$type>().unary(|v| T::of(v as f64)),)+
-                DataType::Float64 => array.as_primitive::<Float64Type>().unary(T::of),
+                $(DataType::$kind => array.as_primitive::<$type>().unary(|v| T::from_f64(v as f64)),)+
+                DataType::Float64 => array.as_primitive::<Float64Type>().unary(T::from_f64),
                 DataType::Float32 => {
-                    array.as_primitive::<Float32Type>().unary(|v| T::of(f64::from(v)))
+                    array.as_primitive::<Float32Type>().unary(|v| T::from_f64(f64::from(v)))
                 }
                 DataType::Float16 => {
-                    array.as_primitive::<Float16Type>().unary(|v| T::of(f64::from(v)))
+                    array.as_primitive::<Float16Type>().unary(|v| T::from_f64(f64::from(v)))
                 }
                 DataType::Decimal32(_, scale) => {
                     let unit = unit(*scale);
-                    array.as_primitive::<Decimal32Type>().unary(|v| T::of(f64::from(v) / unit))
+                    array.as_primitive::<Decimal32Type>().unary(|v| T::from_f64(f64::from(v) / unit))
                 }
                 DataType::Decimal64(_, scale) => {
                     let unit = unit(*scale);
-                    array.as_primitive::<Decimal64Type>().unary(|v| T::of(v as f64 / unit))
+                    array.as_primitive::<Decimal64Type>().unary(|v| T::from_f64(v as f64 / unit))
                 }
                 DataType::Decimal128(_, scale) => {
                     let unit = unit(*scale);
-                    array.as_primitive::<Decimal128Type>().unary(|v| T::of(v as f64 / unit))
+                    array.as_primitive::<Decimal128Type>().unary(|v| T::from_f64(v as f64 / unit))
                 }
                 DataType::Decimal256(_, scale) => {
                     let unit = unit(*scale);
@@ -75,12 +75,12 @@ pub(crate) fn numbers<T: Cell>(array: &ArrayRef) -> Option<PrimitiveArray<T::Arr
                         // A number of 256 bits is its high half, 2^128 times, and its low one.
                         let (low, high) = v.wrapping_abs().to_parts();
                         let size = (high as f64 * 2f64.powi(128) + low as f64) / unit;
-                        T::of(if v.is_negative() { -size } else { size })
+                        T::from_f64(if v.is_negative() { -size } else { size })
                     })
                 }
                 DataType::Boolean => {
                     let cells = array.as_boolean();
-                    cells.iter().map(|v| v.map(|v| T::of(f64::from(v)))).collect()
+                    cells.iter().map(|v| v.map(|v| T::from_f64(f64::from(v)))).collect()
                 }
                 DataType::Null => PrimitiveArray::new_null(array.len()),
                 _ => return looked_up(array).and_then(|values| numbers::<T>(&values)),

@@ -31,11 +31,11 @@ fn sum_and_missing(table: &AnyTable) -> (f64, usize) {
         match cells {
             Cells::Dense(cells) => {
                 let observed = cells.values().iter().filter(|v| !v.is_missing());
-                let sum = observed.clone().map(|v| v.wide()).sum();
+                let sum = observed.clone().map(|v| v.to_f64()).sum();
                 (sum, cells.values().len() - observed.count())
             }
             Cells::Sparse(cells) => {
-                let sum = cells.values().iter().map(|v| v.wide()).sum();
+                let sum = cells.values().iter().map(|v| v.to_f64()).sum();
                 (sum, cells.rows() * cells.columns() - cells.values().len())
             }
         }

@@ -31,7 +31,7 @@ struct Kept {
 }
 
 fn bits<T: Real>(values: &[T]) -> Vec<u64> {
-    values.iter().map(|v| if v.is_missing() { u64::MAX } else { v.wide().to_bits() }).collect()
+    values.iter().map(|v| if v.is_missing() { u64::MAX } else { v.to_f64().to_bits() }).collect()
 }
 
 fn keep<T: Real>(batch: &Batch<'_, T>) -> Kept {
@@ -358,7 +358,7 @@ fn tables() -> impl Strategy<Value = Drawn> {
 }
 
 fn build<T: Real>(drawn: &Drawn) -> Table<T> {
-    let cells = drawn.cells.iter().map(|cell| cell.map_or(T::MISSING, T::of)).collect();
+    let cells = drawn.cells.iter().map(|cell| cell.map_or(T::MISSING, T::from_f64)).collect();
     let cells = Dense::new(drawn.cells.len() / COLUMNS, COLUMNS, cells).unwrap();
     let about = mereo_core::About {
         names: drawn.names.clone(),

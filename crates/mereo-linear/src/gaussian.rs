@@ -82,7 +82,7 @@ impl Gaussian {
         self.for_each_row(batch, |belief| {
             self.expected(belief.hidden, &mut expected);
             let out = &mut out[belief.row * d..(belief.row + 1) * d];
-            out.iter_mut().zip(&expected).for_each(|(x, e)| *x = T::of(*e));
+            out.iter_mut().zip(&expected).for_each(|(x, e)| *x = T::from_f64(*e));
         });
     }
 
@@ -90,7 +90,7 @@ impl Gaussian {
         let n = self.components();
         self.for_each_row(batch, |belief| {
             let code = &mut codes[belief.row * n..(belief.row + 1) * n];
-            code.iter_mut().zip(belief.hidden).for_each(|(c, z)| *c = T::of(*z));
+            code.iter_mut().zip(belief.hidden).for_each(|(c, z)| *c = T::from_f64(*z));
         });
     }
 
@@ -151,7 +151,7 @@ impl Thought {
         let of = |column: usize| &by_column[column * n..(column + 1) * n];
         observed.clear();
         batch.for_each_observed(row, |column, value| {
-            observed.push((column, value.wide() - gaussian.mean[column]));
+            observed.push((column, value.to_f64() - gaussian.mean[column]));
         });
         let columns = observed.iter().map(|(column, _)| *column);
         if !factored.as_ref().is_some_and(|f| f.iter().copied().eq(columns.clone())) {

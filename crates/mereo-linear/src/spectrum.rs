@@ -123,7 +123,7 @@ impl<T: Real> Sums<T> {
 
     /// Adds rows; with `towards [L, D]` the products of the rows with those directions, otherwise
     /// with one another.
-    fn look(&mut self, batch: &Batch<'_, T>, frame: &Frame<T>, towards: Option<&[T]>) {
+    fn accumulate(&mut self, batch: &Batch<'_, T>, frame: &Frame<T>, towards: Option<&[T]>) {
         let Self { weight, sum, products, squares, projected, blocks } = self;
         let columns = batch.columns;
         blocks.for_each(batch, frame, |block| {
@@ -136,7 +136,7 @@ impl<T: Real> Sums<T> {
             match towards {
                 None => product_self(products.waiting(), values, true),
                 Some(directions) => {
-                    *squares += block.values.iter().map(|x| x.wide() * x.wide()).sum::<f64>();
+                    *squares += block.values.iter().map(|x| x.to_f64() * x.to_f64()).sum::<f64>();
                     let count = directions.len() / columns;
                     projected.resize(block.rows * count, T::ZERO);
                     let directions = Matrix::new(directions, count, columns);
@@ -186,7 +186,7 @@ impl<T: Real> Statistics for Sums<T> {
 
 /// Adds `w x` to `sum`, and makes of the row x that `√w x` whose products count w times.
 fn add_row<T: Real>(sum: &mut [T], cells: &mut [T], w: f64) {
-    let (root, weight) = (T::of(w.sqrt()), T::of(w));
+    let (root, weight) = (T::from_f64(w.sqrt()), T::from_f64(w));
     widest(
         #[inline(always)]
         || {
@@ -214,7 +214,7 @@ fn by_covariance<T: Real>(
         source,
         context,
         || Sums::new(d, d),
-        |batch, sums: &mut Sums<T>| sums.look(batch, frame, None),
+        |batch, sums: &mut Sums<T>| sums.accumulate(batch, frame, None),
     )?;
     let mean = sums.mean(centred, d);
     let weight = sums.weight;
@@ -315,12 +315,12 @@ fn randomised<T: Real>(
     orthonormalise(&mut directions, d);
     let mut pass = 1;
     loop {
-        let rounded: Vec<T> = directions.iter().map(|&q| T::of(q)).collect();
+        let rounded: Vec<T> = directions.iter().map(|&q| T::from_f64(q)).collect();
         let sums = gather(
             source,
             context,
             || Sums::new(d, wide),
-            |batch, sums: &mut Sums<T>| sums.look(batch, frame, Some(&rounded)),
+            |batch, sums: &mut Sums<T>| sums.accumulate(batch, frame, Some(&rounded)),
         )?;
         let (mean, weight) = (sums.mean(centred, d), sums.weight);
         let mut image = vec![0.0; wide * d];

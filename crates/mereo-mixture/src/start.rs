@@ -1,6 +1,6 @@
 //! Where mixtures begin: k-means, then the variances of its clusters.
 
-use mereo_core::slots::{Clusters, ColumnMoments, Ground, Lloyd};
+use mereo_core::slots::{Clusters, ColumnMoments, Lloyd, Survey};
 use mereo_core::{Context, Plan, Real, Result, Silent, Source, learn, sample_rows};
 
 /// Rows that the start is learned from (fewer if dense ones would be more cells than this), and
@@ -29,29 +29,29 @@ pub(crate) struct ClusterStart {
 /// k-means on a sample of the rows, each column in units of its own deviation, then the variances
 /// of its clusters, none below `floor` times its column's.
 pub(crate) fn clusters<T: Real>(
-    ground: &Ground<T>,
+    survey: &Survey<T>,
     components: usize,
     floor: f64,
     source: &dyn Source<T>,
     restart: usize,
     context: &Context,
 ) -> Result<ClusterStart> {
-    let columns = ground.reference.len();
+    let columns = survey.reference.len();
     let dense = source.absent().is_none();
     let most = if dense { START_ROWS.min(START_CELLS / columns) } else { START_ROWS };
     let most = most.max(4 * components);
     let sample = sample_rows(source, most, "gmm start", context)?;
     let moments = ColumnMoments::of(&sample, context)?;
-    let unit = ground.reference.clone();
-    let lloyd = Lloyd::new(1, components, None, unit, &moments, ground.form.clone());
+    let unit = survey.reference.clone();
+    let lloyd = Lloyd::new(1, components, None, unit, &moments, survey.form.clone());
     let own = context.with_seed(context.seed().wrapping_add(restart as u64));
     let plan = Plan { passes: START_PASSES, tolerance: 1e-6, ..Plan::default() };
     let mean = learn(&lloyd, &sample, &plan, &own, &mut Silent)?.state.mean;
-    let clusters = Clusters::about(&sample, &mean, &ground.reference, context)?;
+    let clusters = Clusters::about(&sample, &mean, &survey.reference, context)?;
     // One row's worth of the whole column keeps small clusters from starting as spikes.
     let variance = (0..mean.len())
         .map(|i| {
-            let (count, reference) = (clusters.count[i], ground.reference[i % columns]);
+            let (count, reference) = (clusters.count[i], survey.reference[i % columns]);
             let own = clusters.variance(i).unwrap_or(0.0);
             ((count * own + reference) / (count + 1.0)).max(floor * reference)
         })

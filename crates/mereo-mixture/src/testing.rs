@@ -115,12 +115,12 @@ impl Learned {
 
     pub(crate) fn codes<T: Real>(&self, table: &Table<T>) -> Vec<f64> {
         let codes = with!(self, m => encode(m as &dyn Encode<T>, table, &Context::new(0)).unwrap());
-        codes.values().iter().map(|r| r.wide()).collect()
+        codes.values().iter().map(|r| r.to_f64()).collect()
     }
 
     pub(crate) fn filled<T: Real>(&self, table: &Table<T>) -> Vec<f64> {
         let rows = with!(self, m => reconstruct(m as &dyn Reconstruct<T>, table, &Context::new(0)).unwrap());
-        rows.values().iter().map(|x| x.wide()).collect()
+        rows.values().iter().map(|x| x.to_f64()).collect()
     }
 
     pub(crate) fn samples(&self, rows: usize, noise: bool) -> Dense<f64> {

@@ -64,7 +64,7 @@ impl Gate {
     }
 
     /// The first pass from which the temperature stays the same.
-    pub(crate) fn settles(self) -> usize {
+    pub(crate) fn settled_from(self) -> usize {
         match self {
             Self::Annealed { passes, .. } => passes,
             Self::Factorised { from } => from,

@@ -1,6 +1,6 @@
 //! Models of data as parts with states. A parts model is gate x appearance x prior: the
 //! [`gate`] says which part explains each column and is written once; the appearance is how a
-//! part looks: a quantiser with a Gaussian a state ([`mcvq`]), or a factor analyser ([`mcfa`]);
+//! part appearance: a quantiser with a Gaussian a state ([`mcvq`]), or a factor analyser ([`mcfa`]);
 //! the prior over states is independent or conditioned on a class ([`Classes`]).
 
 mod classes;
@@ -18,4 +18,4 @@ mod starts;
 pub use classes::Classes;
 pub use gate::Gate;
 pub use mcfa::{Mcfa, McfaParams};
-pub use mcvq::{Beginning, Engine, Mcvq, McvqParams};
+pub use mcvq::{Engine, Mcvq, McvqParams, StartKind};

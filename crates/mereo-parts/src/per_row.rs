@@ -37,7 +37,7 @@ pub(crate) const ROUNDS: usize = 2;
 pub(crate) const ROUNDS_ALONE: usize = 20;
 
 /// What a part's code is, given its natural parameters.
-pub(crate) trait Appearance: Sync {
+pub(crate) trait RowAppearance: Sync {
     /// Writes a row's code of a part and returns the log of its normaliser, prior included.
     fn code(&self, part: usize, natural: &[f64], code: &mut [f64]) -> f64;
 }
@@ -72,7 +72,7 @@ pub(crate) struct RowWork<T> {
     /// `[K, R, V]`.
     pub(crate) codes: Vec<T>,
     /// Logs of the codes' normalisers, `[K, R]`.
-    pub(crate) norms: Vec<f64>,
+    pub(crate) log_norms: Vec<f64>,
     /// The sum over columns of the logs of the gates' normalisers, `[R]`.
     pub(crate) explained: Vec<f64>,
     /// Observed cells, `[R]`.
@@ -97,13 +97,13 @@ impl<T: Real> PerRow<T> {
         for (i, row) in table.chunks_exact_mut(3 * columns).enumerate() {
             for d in 0..columns {
                 for (f, c) in coefficients(i / width, i % width, d).into_iter().enumerate() {
-                    row[f * columns + d] = T::of(c);
+                    row[f * columns + d] = T::from_f64(c);
                 }
             }
         }
         let turned = |of: &dyn Fn(f64) -> f64| -> Vec<T> {
             let at = |i: usize| prior[i % columns * parts + i / columns];
-            (0..parts * columns).map(|i| T::of(of(at(i)))).collect()
+            (0..parts * columns).map(|i| T::from_f64(of(at(i)))).collect()
         };
         Self {
             parts,
@@ -136,7 +136,7 @@ impl<T: Real> PerRow<T> {
         work.gated.resize(rows * 3 * columns, T::ZERO);
         work.natural.resize(self.parts * rows * self.width, T::ZERO);
         work.codes.resize(self.parts * rows * self.width, T::ZERO);
-        work.norms.resize(self.parts * rows, 0.0);
+        work.log_norms.resize(self.parts * rows, 0.0);
         work.explained.resize(rows, 0.0);
         work.observed.clear();
         for (row, out) in block.zip(work.features.chunks_exact_mut(3 * columns)) {
@@ -191,17 +191,17 @@ impl<T: Real> PerRow<T> {
     }
 
     /// From natural parameters to codes.
-    pub(crate) fn codes(&self, appearance: &dyn Appearance, work: &mut RowWork<T>) {
+    pub(crate) fn codes(&self, appearance: &dyn RowAppearance, work: &mut RowWork<T>) {
         let (mut natural, mut code) = (vec![0.0; self.width], vec![0.0; self.width]);
         let places =
             work.natural.chunks_exact(self.width).zip(work.codes.chunks_exact_mut(self.width));
         for (i, (from, to)) in places.enumerate() {
             for (n, v) in natural.iter_mut().zip(from) {
-                *n = proper(v.wide());
+                *n = proper(v.to_f64());
             }
-            work.norms[i] = appearance.code(i / work.rows, &natural, &mut code);
+            work.log_norms[i] = appearance.code(i / work.rows, &natural, &mut code);
             for (v, c) in to.iter_mut().zip(&code) {
-                *v = T::of(*c);
+                *v = T::from_f64(*c);
             }
         }
     }
@@ -230,7 +230,7 @@ impl<T: Real> PerRow<T> {
                     let error: T = at.map(|i| features[i] * coefficients[i]).into_iter().sum();
                     let log = error + log_prior[d];
                     // Not a number, or below all that matters: as good as impossible.
-                    *gate = if log > T::of(-1e30) { log } else { T::of(-1e30) };
+                    *gate = if log > T::from_f64(-1e30) { log } else { T::from_f64(-1e30) };
                 }
             }
         }
@@ -265,7 +265,7 @@ impl<T: Real> PerRow<T> {
             let logs = work.largest[at.clone()].iter().zip(&work.cells[at]).zip(there);
             *explained = logs
                 .filter(|(_, there)| **there != T::ZERO)
-                .map(|((largest, sum), _)| largest.wide() + sum.wide().ln())
+                .map(|((largest, sum), _)| largest.to_f64() + sum.to_f64().ln())
                 .sum();
         }
         for sum in &mut work.cells {
@@ -279,7 +279,7 @@ impl<T: Real> PerRow<T> {
     }
 
     /// From gates to codes to gates.
-    pub(crate) fn round(&self, appearance: &dyn Appearance, work: &mut RowWork<T>) {
+    pub(crate) fn round(&self, appearance: &dyn RowAppearance, work: &mut RowWork<T>) {
         self.natural(work);
         self.codes(appearance, work);
         self.errors(work);
@@ -293,8 +293,8 @@ impl<T: Real> PerRow<T> {
                 let i = part * work.rows + row;
                 let at = i * self.width..(i + 1) * self.width;
                 let pairs = work.natural[at.clone()].iter().zip(&work.codes[at]);
-                let fit: f64 = pairs.map(|(n, c)| proper(n.wide()) * c.wide()).sum();
-                fit - work.norms[i]
+                let fit: f64 = pairs.map(|(n, c)| proper(n.to_f64()) * c.to_f64()).sum();
+                fit - work.log_norms[i]
             })
             .sum();
         work.explained[row] - told
@@ -311,12 +311,12 @@ impl<T: Real> PerRow<T> {
     ) {
         let length = self.width * 3 * self.columns;
         for i in 0..self.parts * work.rows {
-            let weight = T::of(weights(i % work.rows));
+            let weight = T::from_f64(weights(i % work.rows));
             let part = i / work.rows;
             let code = &mut work.codes[i * self.width..(i + 1) * self.width];
             for (c, total) in code.iter_mut().zip(&mut totals[part * self.width..]) {
                 *c *= weight;
-                *total += c.wide();
+                *total += c.to_f64();
             }
         }
         for (part, sums) in sums.chunks_exact_mut(length).enumerate() {
@@ -330,7 +330,7 @@ impl<T: Real> PerRow<T> {
                 false,
             );
             for (sum, new) in sums.iter_mut().zip(&work.product) {
-                *sum += new.wide();
+                *sum += new.to_f64();
             }
         }
     }
@@ -341,7 +341,7 @@ impl<T: Real> PerRow<T> {
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn expect(
         &self,
-        appearance: &dyn Appearance,
+        appearance: &dyn RowAppearance,
         rounds: usize,
         batch: &Batch<'_, T>,
         first: usize,
@@ -351,7 +351,7 @@ impl<T: Real> PerRow<T> {
     ) -> f64 {
         let rows = work.rows;
         let width = self.parts * self.width;
-        let (kept, known) = memory.of(batch.first_row + first, rows, width, forget);
+        let (kept, known) = memory.rows_mut(batch.first_row + first, rows, width, forget);
         // Place of a row's code of a part in memory, row by row, and at work, part by part.
         let places = |i: usize| {
             let (part, row) = (i / rows, i % rows);

@@ -34,7 +34,7 @@ const SEEDED_GATE: f64 = 0.9;
 const FLOOR_PASSES: usize = 20;
 
 /// An appearance that can begin: with groups of columns, or at random.
-pub(crate) trait Begin<T: Real>: Sync {
+pub(crate) trait StartParts<T: Real>: Sync {
     type State: Clone + Send;
 
     /// Number of parts, K.
@@ -68,13 +68,13 @@ pub(crate) trait Begin<T: Real>: Sync {
 
 /// Makes the starts of a fit. Two kinds of start use the same scouts, which are by far the dearest
 /// part of them and are kept.
-pub(crate) struct Turns<'a, T: Real, B: Begin<T>> {
+pub(crate) struct StartsInTurn<'a, T: Real, B: StartParts<T>> {
     begin: &'a B,
     form: &'a Form,
     kept: Mutex<Option<(usize, Vec<B::State>)>>,
 }
 
-impl<'a, T: Real, B: Begin<T>> Turns<'a, T, B> {
+impl<'a, T: Real, B: StartParts<T>> StartsInTurn<'a, T, B> {
     pub(crate) fn new(begin: &'a B, form: &'a Form) -> Self {
         Self { begin, form, kept: Mutex::new(None) }
     }
@@ -123,7 +123,7 @@ pub(crate) fn sample<T: Real>(
 }
 
 /// Groups of columns by association.
-pub(crate) fn seeded<T: Real, B: Begin<T>>(
+pub(crate) fn seeded<T: Real, B: StartParts<T>>(
     begin: &B,
     sample: &Table<T>,
     restart: usize,
@@ -135,7 +135,7 @@ pub(crate) fn seeded<T: Real, B: Begin<T>>(
 }
 
 /// Many random starts, learned for a while on a few rows; the best bound first.
-fn scouts<T: Real, B: Begin<T>>(
+fn scouts<T: Real, B: StartParts<T>>(
     begin: &B,
     sample: &Table<T>,
     round: usize,
@@ -187,7 +187,7 @@ pub(crate) fn filled_row<T: Real>(rows: &Table<T>, row: usize, mean: &[f64]) -> 
     if let Ok(mut lane) = row.lane(0..1)
         && let Ok(Some(batch)) = lane.next_batch()
     {
-        batch.for_each_observed(0, |d, x| values[d] = x.wide());
+        batch.for_each_observed(0, |d, x| values[d] = x.to_f64());
     }
     values
 }

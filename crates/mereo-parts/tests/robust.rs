@@ -31,7 +31,7 @@ fn check<T: Real>(table: &Table<T>, parts: usize, states: usize) -> Mcvq {
     let codes = encode::<T>(&model, table, &context).unwrap();
     for row in 0..codes.rows() {
         for part in codes.row(row).chunks(states) {
-            let sum: f64 = part.iter().map(|m| m.wide()).sum();
+            let sum: f64 = part.iter().map(|m| m.to_f64()).sum();
             assert!((sum - 1.0).abs() < 1e-4, "row {row}: {part:?}");
         }
     }
@@ -52,7 +52,7 @@ fn planted<T: Real>(rows: usize, at: impl Fn(usize, usize, f64) -> f64) -> Table
         let shown: [usize; 2] = [random.random_range(0..3), random.random_range(0..3)];
         for column in 0..8 {
             let look = (shown[column / 4] * (column % 4 + 1) % 5) as f64;
-            cells.push(T::of(at(row, column, look + random.random_range(-0.05..0.05))));
+            cells.push(T::from_f64(at(row, column, look + random.random_range(-0.05..0.05))));
         }
     }
     Table::from(Dense::new(rows, 8, cells).unwrap())

@@ -58,7 +58,7 @@ fn planted<T: Real>(rows: usize, at: impl Fn(usize, usize, f64) -> f64) -> Table
             let (group, own) = (column / 4, (column % 4) as f64);
             let x = s[2 * group] * (1.0 + 0.3 * own) + s[2 * group + 1] * (0.8 - 0.5 * own);
             let row = cells.len() / 8;
-            cells.push(T::of(at(row, column, x + random.random_range(-0.2..0.2))));
+            cells.push(T::from_f64(at(row, column, x + random.random_range(-0.2..0.2))));
         }
     }
     Table::from(Dense::new(rows, 8, cells).unwrap())

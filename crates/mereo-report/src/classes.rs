@@ -1,7 +1,7 @@
-//! The classes that states or factors depend on: their habits, what they imagine, and how they fit labels.
+//! The classes that states or factors depend on: their priors over states, what they imagine, and how they fit labels.
 
 use maud::{Markup, html};
-use mereo_core::{Looks, PartsView};
+use mereo_core::{Appearance, PartsView};
 
 use crate::gates::top;
 use crate::page::{Section, chip, scrolled_table};
@@ -9,7 +9,7 @@ use crate::subject::{Drawn, ShownClasses};
 use crate::view::View;
 use crate::{palette, text};
 
-/// Most parts whose habits are shown, those that tell most about the class; most states of each.
+/// Most parts whose priors over states are shown, those that tell most about the class; most states of each.
 const PARTS: usize = 8;
 const STATES: usize = 12;
 /// Most classes with a bar, and most rows and columns of the table of counts.
@@ -21,12 +21,12 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
     let (parts, classes) = (view.parts?, view.classes?);
     let shown = classes.names.len().min(CLASSES);
     let body = html! {
-        @match parts.looks {
-            Looks::States | Looks::Sums => p {
+        @match parts.appearance {
+            Appearance::States | Appearance::Sums => p {
                 "Which state a part shows depends on the class. The bars under a state say how common it "
                 "is in each class."
             },
-            Looks::Factors => p {
+            Appearance::Factors => p {
                 "Where the factors of a part are centred depends on the class. Shown is how each part "
                 "looks there."
             },
@@ -46,9 +46,9 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
             p.quiet { (text::count(classes.names.len() - shown)) " more classes are not shown." }
         }
         @for k in telling(&parts, &classes) {
-            @match parts.looks {
-                Looks::States | Looks::Sums => (habits(view, &parts, &classes, k, shown)),
-                Looks::Factors => (centres(view, &parts, &classes, k, shown)),
+            @match parts.appearance {
+                Appearance::States | Appearance::Sums => (class_state_prior(view, &parts, &classes, k, shown)),
+                Appearance::Factors => (centres(view, &parts, &classes, k, shown)),
             }
         }
         (drawn(view, "Drawn from each class", classes.samples))
@@ -63,12 +63,12 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
     })
 }
 
-/// How many habits a class has in each part: one for each state, or for each factor.
+/// How many priors over states a class has in each part: one for each state, or for each factor.
 pub(crate) fn habits_of_part(parts: &PartsView<'_>) -> usize {
-    match parts.looks {
-        Looks::States | Looks::Sums => parts.states,
+    match parts.appearance {
+        Appearance::States | Appearance::Sums => parts.states,
         // The offset, and each factor up and down.
-        Looks::Factors => parts.states / 2,
+        Appearance::Factors => parts.states / 2,
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn information(parts: &PartsView<'_>, classes: &ShownClasses<'_>) -> 
     let slots = parts.parts * parts.states;
     let mut told = vec![0.0; parts.parts];
     for slot in 0..slots {
-        let of = |n: usize| classes.habits[n * slots + slot];
+        let of = |n: usize| classes.class_state_prior[n * slots + slot];
         let all: f64 = classes.prior.iter().enumerate().map(|(n, beta)| beta * of(n)).sum();
         for (n, beta) in classes.prior.iter().enumerate().filter(|(n, _)| of(*n) > 0.0) {
             told[slot / parts.states] += beta * of(n) * (of(n) / all.max(1e-300)).log2();
@@ -93,7 +93,7 @@ fn distances(parts: &PartsView<'_>, classes: &ShownClasses<'_>) -> Vec<f64> {
     let slots = parts.parts * factors;
     let mut squares = vec![0.0; parts.parts];
     for slot in 0..slots {
-        let of = |n: usize| classes.habits[n * slots + slot];
+        let of = |n: usize| classes.class_state_prior[n * slots + slot];
         let mean: f64 = classes.prior.iter().enumerate().map(|(n, beta)| beta * of(n)).sum();
         for (n, beta) in classes.prior.iter().enumerate() {
             squares[slot / factors] += beta * (of(n) - mean).powi(2);
@@ -104,9 +104,9 @@ fn distances(parts: &PartsView<'_>, classes: &ShownClasses<'_>) -> Vec<f64> {
 
 /// The parts that tell most about the class, in order.
 fn telling(parts: &PartsView<'_>, classes: &ShownClasses<'_>) -> Vec<usize> {
-    let told = match parts.looks {
-        Looks::States | Looks::Sums => information(parts, classes),
-        Looks::Factors => distances(parts, classes),
+    let told = match parts.appearance {
+        Appearance::States | Appearance::Sums => information(parts, classes),
+        Appearance::Factors => distances(parts, classes),
     };
     top(parts.parts, PARTS, |k| if told[k].is_finite() { told[k] } else { 0.0 })
 }
@@ -120,7 +120,7 @@ fn centres(
     shown: usize,
 ) -> Markup {
     let factors = habits_of_part(parts);
-    let of = |n: usize, f: usize| classes.habits[(n * parts.parts + k) * factors + f];
+    let of = |n: usize, f: usize| classes.class_state_prior[(n * parts.parts + k) * factors + f];
     // Looks up and down a factor are four deviations apart.
     let look = |n: usize| -> Vec<f64> {
         let mut look = parts.state(k, 0).to_vec();
@@ -167,7 +167,7 @@ fn centres(
 }
 
 /// The states of a part, with bars for the classes.
-fn habits(
+fn class_state_prior(
     view: &View<'_>,
     parts: &PartsView<'_>,
     classes: &ShownClasses<'_>,
@@ -175,7 +175,7 @@ fn habits(
     shown: usize,
 ) -> Markup {
     let slots = parts.parts * parts.states;
-    let of = |n: usize, j: usize| classes.habits[n * slots + k * parts.states + j];
+    let of = |n: usize, j: usize| classes.class_state_prior[n * slots + k * parts.states + j];
     let common = |j: usize| parts.state_prior[k * parts.states + j];
     let order = top(parts.states, STATES, |j| if common(j).is_finite() { common(j) } else { 0.0 });
     let told = information(parts, classes)[k];

@@ -109,7 +109,7 @@ mod tests {
             columns: 2,
             parts: 2,
             states: 1,
-            looks: mereo_core::Looks::States,
+            appearance: mereo_core::Appearance::States,
             gate: &[1.0, 0.0, 0.5, 0.5],
             state_prior: &[1.0, 1.0],
             mean: &[0.0; 4],

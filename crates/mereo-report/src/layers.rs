@@ -18,7 +18,7 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
     if layers.is_empty() {
         return None;
     }
-    let drawn = view.canvas.is_some() && layers.iter().any(|layer| layer.looks.is_some());
+    let drawn = view.canvas.is_some() && layers.iter().any(|layer| layer.appearance.is_some());
     let body = html! {
         p {
             "Every row is made by one component of each layer, from the top one down to the data. "
@@ -38,7 +38,7 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
 fn one(view: &View<'_>, number: usize, layer: &ShownLayer<'_>) -> Markup {
     let shown = layer.usage.len().min(COMPONENTS);
     // Each layer in its own range: what one does may be faint beside what another does.
-    let cells = layer.looks.map_or(&[][..], Dense::values);
+    let cells = layer.appearance.map_or(&[][..], Dense::values);
     let scale = Scale::of(cells.iter().copied());
     html! {
         article.card {
@@ -46,7 +46,7 @@ fn one(view: &View<'_>, number: usize, layer: &ShownLayer<'_>) -> Markup {
             div.states {
                 @for i in 0..shown {
                     figure.state {
-                        @if let (Some(canvas), Some(looks)) = (&view.canvas, layer.looks) {
+                        @if let (Some(canvas), Some(looks)) = (&view.canvas, layer.appearance) {
                             @if i < looks.rows() {
                                 @if let Some(picture) = canvas.values(looks.row(i), scale) {
                                     span.tile {

@@ -16,7 +16,7 @@
 //!     columns: 4,
 //!     parts: 2,
 //!     states: 2,
-//!     looks: mereo_core::Looks::States,
+//!     appearance: mereo_core::Appearance::States,
 //!     gate: &gate,
 //!     state_prior: &[0.5, 0.5, 0.7, 0.3],
 //!     mean: &mean,

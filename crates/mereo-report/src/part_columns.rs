@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use maud::{Markup, html};
-use mereo_core::{Looks, PartsView};
+use mereo_core::{Appearance, PartsView};
 
 use crate::gates::{Gates, share, top};
 use crate::page::more;
@@ -33,7 +33,7 @@ pub(crate) fn legend(view: &View<'_>) -> Markup {
 }
 
 fn is_factors(view: &View<'_>) -> bool {
-    view.parts.is_some_and(|parts| parts.looks == Looks::Factors)
+    view.parts.is_some_and(|parts| parts.appearance == Appearance::Factors)
 }
 
 /// A part: its columns, and its states.

@@ -1,7 +1,7 @@
 //! Parts of pictures: masks, the combined map, and what each state looks like.
 
 use maud::{Markup, html};
-use mereo_core::{Looks, PartsView};
+use mereo_core::{Appearance, PartsView};
 
 use crate::gates::{Gates, share};
 use crate::parts::{caption, in_order, look_name};
@@ -29,18 +29,18 @@ pub(crate) fn combined(canvas: &Canvas, gates: &Gates) -> Markup {
 }
 
 /// The switch between states as their part sees them and whole states. It needs no script.
-pub(crate) fn whole_switch(looks: Looks) -> Markup {
+pub(crate) fn whole_switch(appearance: Appearance) -> Markup {
     html! {
         p.switch {
-            @match looks {
-                Looks::States | Looks::Sums => {
+            @match appearance {
+                Appearance::States | Appearance::Sums => {
                     label { input #whole type="checkbox"; " Show states whole" }
                     span.quiet {
                         " – otherwise a state fades out where its part has no say. "
                         "The number under a state is its name, the percentage how common it is."
                     }
                 }
-                Looks::Factors => {
+                Appearance::Factors => {
                     label { input #whole type="checkbox"; " Show looks whole" }
                     span.quiet { " – otherwise a look fades out where its part has no say." }
                 }
@@ -74,7 +74,7 @@ pub(crate) fn part(view: &View<'_>, canvas: &Canvas, parts: &PartsView<'_>, k: u
 pub(crate) fn states(view: &View<'_>, canvas: &Canvas, parts: &PartsView<'_>, k: usize) -> Markup {
     in_order(parts, k, "states", |j, prior| {
         let mut alt = format!("{} of {}", look_name(parts, j), text::part_name(k));
-        if parts.looks != Looks::Factors {
+        if parts.appearance != Appearance::Factors {
             alt = format!("{alt}, {}", text::percent(prior));
         }
         html! {

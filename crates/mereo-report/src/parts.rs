@@ -1,7 +1,7 @@
 //! The parts and their states.
 
 use maud::{Markup, html};
-use mereo_core::{Looks, PartsView};
+use mereo_core::{Appearance, PartsView};
 
 use crate::gates::{Gates, top};
 use crate::page::{Section, chip, more, scrolled_table};
@@ -27,15 +27,15 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
         return Some(Section {
             id: "parts",
             short: "Parts".to_owned(),
-            heading: match parts.looks {
-                Looks::States | Looks::Sums => "The parts and their states",
-                Looks::Factors => "The parts and their factors",
+            heading: match parts.appearance {
+                Appearance::States | Appearance::Sums => "The parts and their states",
+                Appearance::Factors => "The parts and their factors",
             }
             .to_owned(),
             body: several(view, &parts, gates),
         });
     }
-    if parts.looks == Looks::Sums {
+    if parts.appearance == Appearance::Sums {
         return Some(Section {
             id: "parts",
             short: "Parts".to_owned(),
@@ -61,13 +61,13 @@ fn several(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates) -> Markup {
     html! {
         p {
             "A part is a group of " (columns) " that change together; "
-            @match parts.looks {
-                Looks::States | Looks::Sums => {
+            @match parts.appearance {
+                Appearance::States | Appearance::Sums => {
                     "a state is one way the part can look. Every "
                     (if view.canvas.is_some() { "picture" } else { "row" })
                     " shows one state of each part."
                 }
-                Looks::Factors => {
+                Appearance::Factors => {
                     "it looks like its offset, moved along its factors by as much as each "
                     (if view.canvas.is_some() { "picture" } else { "row" })
                     " says. Shown are the offset and how the part looks two deviations up and down each factor."
@@ -85,7 +85,7 @@ fn several(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates) -> Markup {
             }
         }
         @if view.canvas.is_none() { (doubtful(view, parts, gates)) }
-        @if view.canvas.is_some() { (part_pictures::whole_switch(parts.looks)) }
+        @if view.canvas.is_some() { (part_pictures::whole_switch(parts.appearance)) }
         @else { (part_columns::legend(view)) }
         @for &k in &shown {
             article.part style={ "--c:" (palette::css(k)) } {
@@ -127,13 +127,13 @@ fn sums(view: &View<'_>, parts: &PartsView<'_>) -> Markup {
 fn single(view: &View<'_>, parts: &PartsView<'_>, many: &str) -> Markup {
     html! {
         p {
-            @match parts.looks {
-                Looks::States | Looks::Sums => {
+            @match parts.appearance {
+                Appearance::States | Appearance::Sums => {
                     "Each of the " (many) " is one typical "
                     (if view.canvas.is_some() { "picture" } else { "row" })
                     ", the most common first."
                 }
-                Looks::Factors => {
+                Appearance::Factors => {
                     "First the offset, then how it looks two deviations up and down each factor."
                 }
             }
@@ -254,18 +254,18 @@ pub(crate) fn in_order(
     html! {
         (grid(open))
         @if !folded.is_empty() {
-            (more(&match parts.looks {
-                Looks::States | Looks::Sums => format!("{} more, less common", text::count(folded.len())),
-                Looks::Factors => format!("{} more", text::count(folded.len())),
+            (more(&match parts.appearance {
+                Appearance::States | Appearance::Sums => format!("{} more, less common", text::count(folded.len())),
+                Appearance::Factors => format!("{} more", text::count(folded.len())),
             }, &grid(folded)))
         }
         @if left_out > 0 {
             p.quiet {
                 (text::count(left_out))
-                @match parts.looks {
-                    Looks::States | Looks::Sums if left_out == 1 => " rarer state is not shown.",
-                    Looks::States | Looks::Sums => " rarer states are not shown.",
-                    Looks::Factors => " more are not shown.",
+                @match parts.appearance {
+                    Appearance::States | Appearance::Sums if left_out == 1 => " rarer state is not shown.",
+                    Appearance::States | Appearance::Sums => " rarer states are not shown.",
+                    Appearance::Factors => " more are not shown.",
                 }
             }
         }
@@ -274,10 +274,10 @@ pub(crate) fn in_order(
 
 /// What a look is called.
 pub(crate) fn look_name(parts: &PartsView<'_>, look: usize) -> String {
-    match (parts.looks, look) {
-        (Looks::States | Looks::Sums, _) => format!("State {}", text::ordinal(look)),
-        (Looks::Factors, 0) => "offset".to_owned(),
-        (Looks::Factors, _) => {
+    match (parts.appearance, look) {
+        (Appearance::States | Appearance::Sums, _) => format!("State {}", text::ordinal(look)),
+        (Appearance::Factors, 0) => "offset".to_owned(),
+        (Appearance::Factors, _) => {
             let side = if look % 2 == 1 { "up" } else { "down" };
             format!("factor {} {side}", text::ordinal((look - 1) / 2))
         }
@@ -292,9 +292,11 @@ pub(crate) fn caption(
     prior: f64,
     word: &str,
 ) -> Markup {
-    match parts.looks {
-        Looks::States | Looks::Sums => prior_bar(part, look, prior, word),
-        Looks::Factors => html! { span.prior { span.state-name { (look_name(parts, look)) } } },
+    match parts.appearance {
+        Appearance::States | Appearance::Sums => prior_bar(part, look, prior, word),
+        Appearance::Factors => {
+            html! { span.prior { span.state-name { (look_name(parts, look)) } } }
+        }
     }
 }
 

@@ -110,7 +110,7 @@ pub struct Compared<'a> {
 ///
 /// ```
 /// use mereo_report::ShownLayer;
-/// let layer = ShownLayer { name: "Layer 1", usage: &[0.25, 0.75], looks: None };
+/// let layer = ShownLayer { name: "Layer 1", usage: &[0.25, 0.75], appearance: None };
 /// assert_eq!(layer.usage.len(), 2);
 /// ```
 #[derive(Debug, Clone, Copy)]
@@ -120,7 +120,7 @@ pub struct ShownLayer<'a> {
     /// How common each of its components is.
     pub usage: &'a [f64],
     /// What each of them makes of one and the same draw.
-    pub looks: Option<&'a Dense<f64>>,
+    pub appearance: Option<&'a Dense<f64>>,
 }
 
 /// Rows that were drawn from a class or a hybrid of several.
@@ -149,7 +149,7 @@ pub struct ShownClasses<'a> {
     /// How common each is, `[classes]`.
     pub prior: &'a [f64],
     /// How common each state is in each, `[classes, parts, states]`, or where each factor is centred.
-    pub habits: &'a [f64],
+    pub class_state_prior: &'a [f64],
     /// Rows drawn from each.
     pub samples: &'a [Drawn<'a>],
     /// Rows drawn from hybrids of several.
@@ -161,9 +161,17 @@ pub struct ShownClasses<'a> {
 }
 
 impl<'a> ShownClasses<'a> {
-    /// Classes of which nothing is known but their habits.
-    pub fn new(names: &'a [String], prior: &'a [f64], habits: &'a [f64]) -> Self {
-        Self { names, prior, habits, samples: &[], hybrids: &[], labels: &[], counts: &[] }
+    /// Classes of which nothing is known but their priors over states.
+    pub fn new(names: &'a [String], prior: &'a [f64], class_state_prior: &'a [f64]) -> Self {
+        Self {
+            names,
+            prior,
+            class_state_prior,
+            samples: &[],
+            hybrids: &[],
+            labels: &[],
+            counts: &[],
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What was learned, in a sentence or two and a handful of numbers.
 
 use maud::{Markup, html};
-use mereo_core::{Looks, ScoreKind, Status};
+use mereo_core::{Appearance, ScoreKind, Status};
 
 use crate::view::View;
 use crate::{rows, text};
@@ -23,13 +23,13 @@ fn what(view: &View<'_>) -> String {
         Some(parts) if parts.parts > 1 => format!(
             "{}, each with {}",
             text::counted(parts.parts, "part", "parts"),
-            match parts.looks {
-                Looks::States | Looks::Sums =>
+            match parts.appearance {
+                Appearance::States | Appearance::Sums =>
                     text::counted(parts.states, "appearance", "appearances"),
-                Looks::Factors => text::counted(parts.states / 2, "factor", "factors"),
+                Appearance::Factors => text::counted(parts.states / 2, "factor", "factors"),
             },
         ),
-        Some(parts) if parts.looks == Looks::Factors => {
+        Some(parts) if parts.appearance == Appearance::Factors => {
             format!("One part with {}", text::counted(parts.states / 2, "factor", "factors"))
         }
         Some(parts) => {
@@ -110,7 +110,7 @@ fn tiles(view: &View<'_>) -> Vec<(&'static str, String, String)> {
         if parts.parts > 1 {
             tiles.push(("Parts", text::count(parts.parts), String::new()));
         }
-        if parts.looks == Looks::Factors {
+        if parts.appearance == Appearance::Factors {
             tiles.push(("Factors", text::count(parts.states / 2), "of each part".to_owned()));
         } else if parts.parts > 1 {
             tiles.push(("States", text::count(parts.states), "of each part".to_owned()));

@@ -39,7 +39,7 @@ impl Model {
             columns: self.columns,
             parts: self.parts,
             states: self.states,
-            looks: mereo_core::Looks::States,
+            appearance: mereo_core::Appearance::States,
             gate: &self.gate,
             state_prior: &self.prior,
             mean: &self.mean,

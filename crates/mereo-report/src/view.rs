@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use mereo_core::{ComponentsView, Dense, Looks, PartsView};
+use mereo_core::{Appearance, ComponentsView, Dense, PartsView};
 
 use crate::gates::Gates;
 use crate::pictures::{Canvas, Scale};
@@ -54,7 +54,9 @@ impl<'a> View<'a> {
         Self {
             subject,
             columns,
-            gates: parts.filter(|p| p.parts > 1 && p.looks != Looks::Sums).map(|p| Gates::of(&p)),
+            gates: parts
+                .filter(|p| p.parts > 1 && p.appearance != Appearance::Sums)
+                .map(|p| Gates::of(&p)),
             canvas,
             scale,
             mean: mean
@@ -68,7 +70,7 @@ impl<'a> View<'a> {
                 let slots = parts.map_or(0, |p| p.parts * crate::classes::habits_of_part(&p));
                 n > 0
                     && classes.prior.len() == n
-                    && n.checked_mul(slots) == Some(classes.habits.len())
+                    && n.checked_mul(slots) == Some(classes.class_state_prior.len())
             }),
             parts,
             components,

@@ -45,7 +45,7 @@ pub fn with_holes(mut values: Vec<f64>, seed: u64) -> Vec<f64> {
 /// assert_eq!(mereo_testing::table::<f32>(2, &[1.0, 2.0, 3.0, 4.0]).rows(), 2);
 /// ```
 pub fn table<T: Real>(columns: usize, values: &[f64]) -> Table<T> {
-    let cells = values.iter().map(|&v| T::of(v)).collect();
+    let cells = values.iter().map(|&v| T::from_f64(v)).collect();
     Table::from(Dense::new(values.len() / columns, columns, cells).unwrap())
 }
 
@@ -61,7 +61,7 @@ pub fn sparse<T: Real>(columns: usize, values: &[f64], absent: Absent) -> Table<
         for (d, &x) in row.iter().enumerate().filter(|(_, x)| !x.is_nan()) {
             if absent == Absent::Unobserved || x != 0.0 {
                 indices.push(d as u32);
-                stored.push(T::of(x));
+                stored.push(T::from_f64(x));
             }
         }
         starts.push(stored.len());
@@ -72,7 +72,7 @@ pub fn sparse<T: Real>(columns: usize, values: &[f64], absent: Absent) -> Table<
 /// The codes of all rows, one after another.
 pub fn codes<T: Real>(model: &dyn Encode<T>, table: &Table<T>) -> Vec<f64> {
     let codes = encode(model, table, &Context::new(0)).unwrap();
-    codes.values().iter().map(|r| r.wide()).collect()
+    codes.values().iter().map(|r| r.to_f64()).collect()
 }
 
 /// The score of every row.
@@ -83,7 +83,7 @@ pub fn scores<T: Real>(model: &dyn Score<T>, table: &Table<T>) -> Vec<f64> {
 /// All rows as the model has them, missing cells filled in.
 pub fn filled<T: Real>(model: &dyn Reconstruct<T>, table: &Table<T>) -> Vec<f64> {
     let rows = reconstruct(model, table, &Context::new(0)).unwrap();
-    rows.values().iter().map(|x| x.wide()).collect()
+    rows.values().iter().map(|x| x.to_f64()).collect()
 }
 
 /// Complains of numbers that are farther off than a share of what is expected, and one.

@@ -25,7 +25,7 @@ fn main() -> Result<()> {
     let any = read(&path, &ReadOptions::default())?;
     // Pixels from -1 to 1.
     let values: Vec<f64> = with_table!(&any, table => match table.cells() {
-        Cells::Dense(cells) => cells.values().iter().map(|x| x.wide() / 127.5 - 1.0).collect(),
+        Cells::Dense(cells) => cells.values().iter().map(|x| x.to_f64() / 127.5 - 1.0).collect(),
         Cells::Sparse(_) => Vec::new(),
     });
     let all = Table::from(Dense::new(values.len() / PIXELS, PIXELS, values)?);

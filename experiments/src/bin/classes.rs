@@ -165,7 +165,7 @@ fn supervised(data: &Data, seed: u64) -> Result<Vec<(&'static str, f64)>> {
         let names = data.train.about().labels.as_ref().map(|l| l.names.clone());
         let names = names.unwrap_or_default();
         if let Some(classes) = model.class_view() {
-            habits(&model.parts(), &classes, &names);
+            class_state_prior(&model.parts(), &classes, &names);
         }
         hybrids(&model, &data.train, &names, &context)?;
     }
@@ -209,13 +209,13 @@ fn leave(data: &Data, seed: u64, context: &Context) -> Result<()> {
 }
 
 /// Table 4.1: the part that tells most about the class.
-fn habits(view: &PartsView<'_>, classes: &ClassView<'_>, names: &[String]) {
+fn class_state_prior(view: &PartsView<'_>, classes: &ClassView<'_>, names: &[String]) {
     let slots = view.parts * view.states;
     let spread = |part: usize| -> f64 {
         (part * view.states..(part + 1) * view.states)
             .map(|slot| {
                 let of: Vec<f64> =
-                    (0..names.len()).map(|n| classes.habits[n * slots + slot]).collect();
+                    (0..names.len()).map(|n| classes.class_state_prior[n * slots + slot]).collect();
                 mean_and_spread(&of).1
             })
             .sum()
@@ -224,8 +224,10 @@ fn habits(view: &PartsView<'_>, classes: &ClassView<'_>, names: &[String]) {
     println!("Thesis Table 4.1, here for part {part}: how common each state is in each class\n");
     for (n, name) in names.iter().enumerate() {
         let first = n * slots + part * view.states;
-        let priors: Vec<String> =
-            classes.habits[first..first + view.states].iter().map(|p| format!("{p:.2}")).collect();
+        let priors: Vec<String> = classes.class_state_prior[first..first + view.states]
+            .iter()
+            .map(|p| format!("{p:.2}"))
+            .collect();
         println!("  {name:<12} {}", priors.join("  "));
     }
 }
@@ -242,7 +244,7 @@ fn hybrids(model: &Mcvq, train: &Table<f32>, names: &[String], context: &Context
     let [neutral, scream, glasses] = ["neutral", "scream", "sunglasses"].map(class);
     let slots = view.parts * view.states;
     let apart = |part: usize| -> f64 {
-        let of = |n: usize, slot: usize| classes.habits[n * slots + slot];
+        let of = |n: usize, slot: usize| classes.class_state_prior[n * slots + slot];
         let own = part * view.states..(part + 1) * view.states;
         own.map(|slot| (of(neutral, slot) - of(glasses, slot)).abs()).sum()
     };

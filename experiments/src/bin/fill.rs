@@ -243,7 +243,7 @@ fn main() -> Result<()> {
 fn first_rows<T: mereo_core::Real>(table: &Table<T>) -> Vec<f64> {
     match table.cells() {
         Cells::Dense(cells) => {
-            cells.values()[..DIGITS * cells.columns()].iter().map(|x| x.wide()).collect()
+            cells.values()[..DIGITS * cells.columns()].iter().map(|x| x.to_f64()).collect()
         }
         Cells::Sparse(_) => Vec::new(),
     }

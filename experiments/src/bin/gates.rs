@@ -8,7 +8,7 @@ use mereo_data::toy::shapes;
 use mereo_experiments::{
     draw_parts, gate_entropy, mean_and_spread, mean_rms, parts_plan, recovery, seeds,
 };
-use mereo_parts::{Beginning, Gate, McvqParams, mcvq};
+use mereo_parts::{Gate, McvqParams, StartKind, mcvq};
 
 const SHAPE: Picture = Picture { height: 11, width: 11, channels: 1 };
 
@@ -23,12 +23,12 @@ fn main() -> Result<()> {
     let cold = Gate::Factorised { from: 0 };
     let warm = Gate::Factorised { from: 40 };
     for (name, gate, entropic, start) in [
-        ("Figure 5.1: factorised, papers'", cold, 0.0, Beginning::Papers),
-        ("Figure 5.2: + entropic 15, papers'", cold, 15.0, Beginning::Papers),
-        ("factorised, warm, papers'", warm, 0.0, Beginning::Papers),
-        ("factorised, seeded", cold, 0.0, Beginning::InTurn),
-        ("factorised, entropic 15, seeded", cold, 15.0, Beginning::InTurn),
-        ("factorised, warm, seeded", warm, 0.0, Beginning::InTurn),
+        ("Figure 5.1: factorised, papers'", cold, 0.0, StartKind::Papers),
+        ("Figure 5.2: + entropic 15, papers'", cold, 15.0, StartKind::Papers),
+        ("factorised, warm, papers'", warm, 0.0, StartKind::Papers),
+        ("factorised, seeded", cold, 0.0, StartKind::InTurn),
+        ("factorised, entropic 15, seeded", cold, 15.0, StartKind::InTurn),
+        ("factorised, warm, seeded", warm, 0.0, StartKind::InTurn),
     ] {
         let (mut purities, mut entropies, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         for seed in 0..seeds {

@@ -50,7 +50,7 @@ fn threes_and_fives(each: usize, seed: u64) -> Result<Option<(Table<f64>, Vec<u3
     let labels = read_f32("train-labels-idx1-ubyte.gz")?;
     let cell = |table: &mereo_core::AnyTable, row: usize, column: usize| {
         mereo_core::with_table!(table, t => match t.cells() {
-            Cells::Dense(cells) => mereo_core::Real::wide(cells.row(row)[column]),
+            Cells::Dense(cells) => mereo_core::Real::to_f64(cells.row(row)[column]),
             Cells::Sparse(_) => f64::NAN,
         })
     };

@@ -30,7 +30,7 @@ fn main() -> Result<()> {
     let Some(path) = shared("movielens-100k/u.data.gz") else { return Ok(()) };
     let all: Table<f64> = with_table!(&read(&path, &ReadOptions::default())?, table => {
         let Cells::Sparse(cells) = table.cells() else { return Ok(()) };
-        let values = cells.values().iter().map(|v| v.wide()).collect();
+        let values = cells.values().iter().map(|v| v.to_f64()).collect();
         let (starts, indices) = (cells.starts().to_vec(), cells.indices().to_vec());
         Table::from(Sparse::new(cells.columns(), starts, indices, values, cells.absent())?)
     });

@@ -83,12 +83,12 @@ fn draw_others() -> Result<()> {
     // None of the training images has all three shapes near the top.
     let one = test.select_rows(&[0]);
     let Cells::Dense(original) = one.cells() else { return Ok(()) };
-    pictures.extend(original.values().iter().map(|x| x.wide()));
+    pictures.extend(original.values().iter().map(|x| x.to_f64()));
     let up = raised(&one)?;
     let models: [(&dyn Reconstruct<f32>, &Table<f32>); 5] =
         [(&vq, &one), (&pca, &one), (&nmf, &up), (&cvq, &one), (&mcvq, &one)];
     for (model, rows) in models {
-        pictures.extend(reconstruct(model, rows, context)?.values().iter().map(|x| x.wide()));
+        pictures.extend(reconstruct(model, rows, context)?.values().iter().map(|x| x.to_f64()));
     }
     draw_each("shapes-others", &pictures, Picture { height: 11, width: 11, channels: 1 }, 15)
 }

@@ -17,7 +17,7 @@ use mereo_core::{
 use mereo_experiments::{cbcl_faces, mean_and_spread, picked, seeds};
 use mereo_linear::{PpcaParams, factor};
 use mereo_mixture::{GmmParams, gaussian};
-use mereo_parts::{Beginning, Gate, McfaParams, McvqParams, mcfa, mcvq};
+use mereo_parts::{Gate, McfaParams, McvqParams, StartKind, mcfa, mcvq};
 
 /// Draws of a row.
 const SAMPLES: usize = 200;
@@ -67,7 +67,7 @@ impl Kind {
         Ok(match self {
             Self::Papers { parts, states } => {
                 let params = McvqParams {
-                    start: Beginning::Papers,
+                    start: StartKind::Papers,
                     gate: Gate::Standard,
                     ..McvqParams::new(parts, states)
                 };

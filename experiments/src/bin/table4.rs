@@ -13,7 +13,7 @@ use mereo_core::{Context, Manifest, Parts, Picture, Plan, Reconstruct, Result, S
 use mereo_experiments::{
     cbcl_faces, draw_parts, gate_entropy, mean_and_spread, radius_of_parts, seeds, squared_error,
 };
-use mereo_parts::{Beginning, Engine, Gate, McfaParams, Mcvq, McvqParams, mcfa, mcvq};
+use mereo_parts::{Engine, Gate, McfaParams, Mcvq, McvqParams, StartKind, mcfa, mcvq};
 
 const FACE: Picture = Picture { height: 19, width: 19, channels: 1 };
 /// Passes of the papers' runs: the gate's entropy goes on falling with more.
@@ -31,7 +31,7 @@ struct Way {
 fn ways() -> Vec<Way> {
     let from_papers = |gate: Gate| McvqParams {
         gate,
-        start: Beginning::Papers,
+        start: StartKind::Papers,
         variance_floor: 1e-3,
         ..McvqParams::new(6, 10)
     };

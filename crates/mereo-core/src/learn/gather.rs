@@ -121,7 +121,7 @@ pub fn gather<T: Real, S: Statistics>(
     Ok(lanes.lanes.swap_remove(0).1)
 }
 
-/// Turns every row of a source into a row of `width` numbers, in parallel.
+/// StartsInTurn every row of a source into a row of `width` numbers, in parallel.
 ///
 /// ```
 /// use mereo_core::{Context, Dense, Table, map_rows};

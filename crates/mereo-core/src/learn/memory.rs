@@ -8,12 +8,12 @@ use crate::Real;
 /// ```
 /// use mereo_core::Memory;
 /// let mut memory = Memory::<f64>::default();
-/// let (row, known) = memory.of(10, 1, 2, false);
+/// let (row, known) = memory.rows_mut(10, 1, 2, false);
 /// assert!(!known);
 /// row[1] = 7.0;
 /// let mut again = Memory::default();
 /// again.recall(&memory.keep());
-/// assert_eq!(again.of(10, 1, 2, false), (&mut [0.0, 7.0][..], true));
+/// assert_eq!(again.rows_mut(10, 1, 2, false), (&mut [0.0, 7.0][..], true));
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Memory<T> {
@@ -24,7 +24,7 @@ pub struct Memory<T> {
 impl<T: Real> Memory<T> {
     /// The place of some rows, each with this many numbers, and whether it was written before;
     /// with `forget`, it counts as new whatever is there.
-    pub fn of(
+    pub fn rows_mut(
         &mut self,
         first_row: usize,
         rows: usize,
@@ -47,7 +47,7 @@ impl<T: Real> Memory<T> {
         match self.first_row {
             None => Vec::new(),
             Some(row) => {
-                std::iter::once(row as f64).chain(self.values.iter().map(|v| v.wide())).collect()
+                std::iter::once(row as f64).chain(self.values.iter().map(|v| v.to_f64())).collect()
             }
         }
     }
@@ -58,7 +58,7 @@ impl<T: Real> Memory<T> {
             None => Self::default(),
             Some((row, values)) => Self {
                 first_row: Some(*row as usize),
-                values: values.iter().map(|&v| T::of(v)).collect(),
+                values: values.iter().map(|&v| T::from_f64(v)).collect(),
             },
         };
     }

@@ -45,8 +45,8 @@ pub struct Start<S> {
     pub how: String,
 }
 
-/// Something that learns by looking at rows: the E-step is [`look`](Learner::look), the M-step
-/// [`relearn`](Learner::relearn), which never sees a row.
+/// Something that learns by looking at rows: the E-step is [`accumulate`](Learner::accumulate), the M-step
+/// [`update`](Learner::update), which never sees a row.
 pub trait Learner<T: Real>: Sync {
     /// What is being learned, and whatever else one pass hands the next.
     type State: Clone + Send + Sync + Serialize + DeserializeOwned;
@@ -70,7 +70,7 @@ pub trait Learner<T: Real>: Sync {
     ) -> Result<Start<Self::State>>;
 
     /// The first pass from which all schedules are at rest, and the bound must rise.
-    fn settles(&self, restart: usize) -> usize;
+    fn settled_from(&self, restart: usize) -> usize;
 
     /// Derives what looking needs.
     fn prepare(&self, state: &Self::State, pass: Pass) -> Self::Prepared;
@@ -82,7 +82,7 @@ pub trait Learner<T: Real>: Sync {
     fn workspace(&self) -> Self::Workspace;
 
     /// Adds what a batch tells.
-    fn look(
+    fn accumulate(
         &self,
         prepared: &Self::Prepared,
         batch: &Batch<'_, T>,
@@ -103,7 +103,7 @@ pub trait Learner<T: Real>: Sync {
     fn bound(&self, statistics: &Self::Statistics) -> f64;
 
     /// Re-estimates the state; returns notes on anything unusual that was done.
-    fn relearn(
+    fn update(
         &self,
         state: &mut Self::State,
         statistics: &Self::Statistics,
@@ -209,7 +209,7 @@ pub fn learn<T: Real, L: Learner<T>>(
             let look = |batch: &Batch<'_, T>,
                         workspace: &mut L::Workspace,
                         statistics: &mut L::Statistics| {
-                learner.look(&prepared, batch, workspace, statistics);
+                learner.accumulate(&prepared, batch, workspace, statistics);
             };
             let statistics = match lanes.pass(source, context, look) {
                 Ok(statistics) => statistics,
@@ -222,7 +222,7 @@ pub fn learn<T: Real, L: Learner<T>>(
             let bound = learner.bound(statistics);
             let change = told.bounds.last().map(|last| bound - last);
             told.bounds.push(bound);
-            let settled = pass.pass > learner.settles(restart);
+            let settled = pass.pass > learner.settled_from(restart);
             let small = change.is_some_and(|c| c.abs() <= plan.tolerance * rows);
             let ended = if settled && small {
                 Some(Status::Converged)
@@ -232,7 +232,7 @@ pub fn learn<T: Real, L: Learner<T>>(
                 None
             };
             let notes = match ended {
-                None => context.install(|| learner.relearn(&mut state, statistics, pass)),
+                None => context.install(|| learner.update(&mut state, statistics, pass)),
                 Some(_) => Vec::new(),
             };
             observer.passed(&Record {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// use mereo_core::Schedule;
 /// let cooling = Schedule::linear(1.0, 0.0, 4);
 /// assert_eq!([cooling.at(0), cooling.at(2), cooling.at(9)], [1.0, 0.5, 0.0]);
-/// assert_eq!(cooling.settles(), 4);
+/// assert_eq!(cooling.settled_from(), 4);
 /// assert_eq!(Schedule::constant(3.0).at(7), 3.0);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ impl Schedule {
     }
 
     /// The first pass from which the number stays the same.
-    pub fn settles(&self) -> usize {
+    pub fn settled_from(&self) -> usize {
         if self.from == self.to { 0 } else { self.passes }
     }
 }

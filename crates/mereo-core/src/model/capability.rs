@@ -72,7 +72,7 @@ pub trait Sample: Sync {
 
 /// What the looks of a part are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Looks {
+pub enum Appearance {
     /// Its states, of which every row shows one.
     States,
     /// Its states where rows are sums over parts, every part having a say in every column: how the
@@ -93,7 +93,7 @@ pub struct PartsView<'a> {
     /// Number of states of each part, J; of looks, if these are not states.
     pub states: usize,
     /// What the looks are.
-    pub looks: Looks,
+    pub appearance: Appearance,
     /// How strongly each column belongs to each part, `[D, K]`.
     pub gate: &'a [f64],
     /// How common each state is, `[K, J]`.
@@ -130,7 +130,7 @@ impl<'a> PartsView<'a> {
     /// states, or along its factors.
     pub fn spread(&self, part: usize, column: usize) -> f64 {
         let mean = |state: usize| self.state(part, state)[column];
-        if self.looks == Looks::Factors {
+        if self.appearance == Appearance::Factors {
             // Looks are two deviations up and down each factor.
             let loading = |f: usize| mean(1 + 2 * f) / 4.0 - mean(2 + 2 * f) / 4.0;
             return (0..self.states / 2).map(|f| loading(f).powi(2)).sum::<f64>().sqrt();

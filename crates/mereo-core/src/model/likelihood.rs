@@ -96,9 +96,9 @@ pub trait Classify<T: Real>: Sync {
 pub struct ClassView<'a> {
     /// How common each class is, `[N]`.
     pub prior: &'a [f64],
-    /// The habits of each class, `[N, K, J]`: how common each state is, or, where
+    /// The priors over states of each class, `[N, K, J]`: how common each state is, or, where
     /// [`PartsView::looks`](crate::PartsView::looks) are those of factors, where each factor is centred.
-    pub habits: &'a [f64],
+    pub class_state_prior: &'a [f64],
 }
 
 /// The log densities of all rows, worked out in this way.

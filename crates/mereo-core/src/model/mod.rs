@@ -5,7 +5,7 @@ mod file;
 mod likelihood;
 
 pub use capability::{
-    Components, ComponentsView, Encode, Explain, Looks, Parts, PartsView, Reconstruct, Sample,
+    Appearance, Components, ComponentsView, Encode, Explain, Parts, PartsView, Reconstruct, Sample,
     Score, ScoreKind, Scores, encode, reconstruct, responsible_parts, sample, score,
 };
 pub use file::{Manifest, ModelFile, SizeTried, Tensor};

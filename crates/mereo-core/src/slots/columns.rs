@@ -47,7 +47,7 @@ impl ColumnMoments {
             source,
             context,
             || Self::new(columns),
-            |batch, moments: &mut Self| moments.look(batch),
+            |batch, moments: &mut Self| moments.accumulate(batch),
         )
     }
 
@@ -65,7 +65,7 @@ impl ColumnMoments {
         }
     }
 
-    fn look<T: Real>(&mut self, batch: &Batch<'_, T>) {
+    fn accumulate<T: Real>(&mut self, batch: &Batch<'_, T>) {
         for sums in [&mut self.count, &mut self.first, &mut self.second] {
             sums.fill(0.0);
         }
@@ -101,7 +101,7 @@ impl ColumnMoments {
                 continue;
             }
             if total == 0.0 {
-                shift.iter_mut().zip(cells).for_each(|(shift, value)| *shift = value.wide());
+                shift.iter_mut().zip(cells).for_each(|(shift, value)| *shift = value.to_f64());
             }
             total += weight;
             widest(
@@ -109,7 +109,7 @@ impl ColumnMoments {
                 || {
                     let sums = first.iter_mut().zip(&mut *second);
                     for (((first, second), shift), value) in sums.zip(&*shift).zip(cells) {
-                        let x = value.wide() - shift;
+                        let x = value.to_f64() - shift;
                         *first += weight * x;
                         *second += weight * x * x;
                     }
@@ -132,7 +132,7 @@ impl ColumnMoments {
             total += weight;
             let Self { shift, count, first, second, .. } = self;
             let mut add = |column: usize, value: T| {
-                let value = value.wide();
+                let value = value.to_f64();
                 if count[column] == 0.0 {
                     shift[column] = if zeros { 0.0 } else { value };
                 }
@@ -227,10 +227,10 @@ impl<T: Real> Frame<T> {
     /// and the rounded numbers are the frame.
     pub fn new(centre: &[f64], variance: &[f64]) -> Self {
         Self {
-            centre: centre.iter().map(|&c| T::of(c)).collect(),
+            centre: centre.iter().map(|&c| T::from_f64(c)).collect(),
             inverse: variance
                 .iter()
-                .map(|&v| T::of(1.0 / v.sqrt().max(T::SMALLEST_SPREAD)))
+                .map(|&v| T::from_f64(1.0 / v.sqrt().max(T::SMALLEST_SPREAD)))
                 .collect(),
         }
     }
@@ -264,17 +264,17 @@ impl<T: Real> Frame<T> {
 
     /// A value in the frame's units.
     pub fn inward(&self, column: usize, value: f64) -> f64 {
-        (value - self.centre[column].wide()) * self.inverse[column].wide()
+        (value - self.centre[column].to_f64()) * self.inverse[column].to_f64()
     }
 
     /// A value in the frame's units, back in the data's.
     pub fn outward(&self, column: usize, value: f64) -> f64 {
-        self.centre[column].wide() + value / self.inverse[column].wide()
+        self.centre[column].to_f64() + value / self.inverse[column].to_f64()
     }
 
     /// The scale of a column: what one of the frame's units is in the data's.
     pub fn scale(&self, column: usize) -> f64 {
-        1.0 / self.inverse[column].wide()
+        1.0 / self.inverse[column].to_f64()
     }
 
     /// A whole row of cells in the frame's units; a missing one stays missing.
@@ -285,7 +285,7 @@ impl<T: Real> Frame<T> {
                 for (((x, &cell), &centre), &inverse) in
                     out.iter_mut().zip(cells).zip(&self.centre).zip(&self.inverse)
                 {
-                    *x = U::of(limited((cell - centre) * inverse).wide());
+                    *x = U::from_f64(limited((cell - centre) * inverse).to_f64());
                 }
             },
         );

@@ -28,7 +28,7 @@ impl RowCells {
         self.values.clear();
         batch.for_each_observed(row, |d, x| {
             self.columns.push(d);
-            self.values.push(x.wide());
+            self.values.push(x.to_f64());
         });
     }
 

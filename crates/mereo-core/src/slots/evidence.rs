@@ -40,7 +40,7 @@ pub struct SlotWork<T> {
     /// Evidence, then responsibilities: `[S, R]`.
     pub slots: Vec<T>,
     /// Log normalisers of the parts: `[K, R]`.
-    pub norms: Vec<T>,
+    pub log_norms: Vec<T>,
     /// Features of a dense batch, `[R, F D]`; of a sparse one unused.
     pub(super) features: Vec<T>,
     /// Features to a cell: 2 in a complete batch, 3 otherwise.
@@ -216,9 +216,9 @@ impl<T: Real> Evidence<T> {
                 in_parallel(rows, |(s, (row, base))| {
                     for d in 0..columns {
                         let [square, linear, constant] = natural(s, d);
-                        row[d] = T::of(square);
-                        row[columns + d] = T::of(linear);
-                        row[2 * columns + d] = T::of(constant);
+                        row[d] = T::from_f64(square);
+                        row[columns + d] = T::from_f64(linear);
+                        row[2 * columns + d] = T::from_f64(constant);
                         *base += constant;
                     }
                 });
@@ -234,9 +234,9 @@ impl<T: Real> Evidence<T> {
                     for (d, block) in (tile * TILE..).zip(blocks) {
                         of_slots.iter_mut().enumerate().for_each(|(s, n)| *n = natural(s, d));
                         for (&level, line) in levels.iter().zip(block.chunks_mut(stride)) {
-                            let x = frame.cell(d, T::of(level)).wide();
+                            let x = frame.cell(d, T::from_f64(level)).to_f64();
                             for (e, [square, linear, constant]) in line.iter_mut().zip(&of_slots) {
-                                *e = T::of((square * x + linear) * x + constant);
+                                *e = T::from_f64((square * x + linear) * x + constant);
                             }
                         }
                     }
@@ -254,9 +254,9 @@ impl<T: Real> Evidence<T> {
                         for (d, block) in (tile * TILE..).zip(table.chunks_mut(3 * stride)) {
                             for s in 0..slots {
                                 let [square, linear, constant] = natural(s, d);
-                                block[s] = T::of(square);
-                                block[stride + s] = T::of(linear);
-                                block[2 * stride + s] = T::of(constant);
+                                block[s] = T::from_f64(square);
+                                block[stride + s] = T::from_f64(linear);
+                                block[2 * stride + s] = T::from_f64(constant);
                                 base[s] += constant;
                             }
                         }
@@ -269,7 +269,7 @@ impl<T: Real> Evidence<T> {
                 Coefficients::Entries { absent, table }
             }
         };
-        let narrow = |values: &[f64]| values.iter().map(|&v| T::of(v)).collect();
+        let narrow = |values: &[f64]| values.iter().map(|&v| T::from_f64(v)).collect();
         Self {
             slots,
             columns,
@@ -287,7 +287,7 @@ impl<T: Real> Evidence<T> {
 
     /// Writes the evidence of a batch to `work.slots`, `[S, R]`, and keeps its features for
     /// [`SlotStatistics::add`](super::SlotStatistics::add).
-    pub fn of(&self, batch: &Batch<'_, T>, work: &mut SlotWork<T>) {
+    pub fn evaluate(&self, batch: &Batch<'_, T>, work: &mut SlotWork<T>) {
         work.slots.resize(self.slots * batch.rows, T::ZERO);
         match (&self.coefficients, batch.block) {
             (Coefficients::Dense(table), Block::Dense { values, complete }) => {
@@ -422,7 +422,7 @@ impl<T: Real> Evidence<T> {
                         there[d] = if missing { T::ZERO } else { T::ONE };
                     }
                     let count: T = there.iter().copied().sum();
-                    observed += batch.weight(r) * count.wide();
+                    observed += batch.weight(r) * count.to_f64();
                 }
                 observed
             },

@@ -155,7 +155,7 @@ impl<T: Real> Lloyd<T> {
     /// `Σ x²/unit_d` of a column in the frame; one that is in no group counts about its mean.
     fn square(&self, d: usize, moments: &ColumnMoments) -> f64 {
         let in_group = (0..self.groups).any(|k| self.gate(d, k) > 0.0);
-        let apart = if in_group { moments.mean[d] - self.frame.centre[d].wide() } else { 0.0 };
+        let apart = if in_group { moments.mean[d] - self.frame.centre[d].to_f64() } else { 0.0 };
         moments.weight[d] * (moments.variance(d) + apart * apart) / self.unit[d]
     }
 
@@ -238,8 +238,8 @@ impl<T: Real> Lloyd<T> {
             means.nearest(group, batch.rows, work);
             for (row, largest) in work.largest.iter().enumerate() {
                 // Only a row that hardly counts, or counts not at all, can be too far out for this.
-                if largest.wide().is_finite() {
-                    statistics.nearest += batch.weight(row) * largest.wide();
+                if largest.to_f64().is_finite() {
+                    statistics.nearest += batch.weight(row) * largest.to_f64();
                 }
             }
             if prepared.keep_far {
@@ -265,18 +265,18 @@ impl<T: Real> Lloyd<T> {
             unreachable!("statistics are made for the form of the data that they sum")
         };
         let rows = batch.rows;
-        work.norms.resize(rows, T::ZERO);
+        work.log_norms.resize(rows, T::ZERO);
         for group in 0..self.groups {
             let part =
                 &mut work.slots[group * self.states * rows..(group + 1) * self.states * rows];
-            largest(part, &mut work.norms);
+            largest(part, &mut work.log_norms);
             for row in 0..rows {
-                statistics.nearest += batch.weight(row) * work.norms[row].wide();
+                statistics.nearest += batch.weight(row) * work.log_norms[row].to_f64();
             }
             if prepared.keep_far {
-                statistics.far.offer_batch(group, batch, &work.norms);
+                statistics.far.offer_batch(group, batch, &work.log_norms);
             }
-            assign(part, &mut work.norms, batch);
+            assign(part, &mut work.log_norms, batch);
         }
         statistics.observed += work.observed;
         slots.add(batch, evidence.frame(), work);
@@ -294,7 +294,7 @@ fn in_full<T: Real>(table: &Table<T>) -> Result<Dense<f64>> {
             batch.dense_row(row, &mut row_values);
             let at = (batch.first_row + row) * columns;
             for (out, v) in values[at..at + columns].iter_mut().zip(&row_values) {
-                *out = v.wide();
+                *out = v.to_f64();
             }
         }
     }
@@ -363,7 +363,7 @@ impl<T: Real> Learner<T> for Lloyd<T> {
         Ok(Start { state, how: "spread".to_owned() })
     }
 
-    fn settles(&self, _restart: usize) -> usize {
+    fn settled_from(&self, _restart: usize) -> usize {
         0
     }
 
@@ -405,7 +405,7 @@ impl<T: Real> Learner<T> for Lloyd<T> {
         LloydWork { dense: MeansWork::default(), sparse: SlotWork::remembering() }
     }
 
-    fn look(
+    fn accumulate(
         &self,
         prepared: &Prepared<T>,
         batch: &Batch<'_, T>,
@@ -415,11 +415,11 @@ impl<T: Real> Learner<T> for Lloyd<T> {
         statistics.rows += batch.weights.map_or(batch.rows as f64, |w| w.iter().sum());
         match (&prepared.means, batch.block) {
             (Ready::Dense(means), Block::Dense { values, complete }) => {
-                means.look(values, complete, batch, &mut work.dense);
+                means.measure(values, complete, batch, &mut work.dense);
                 self.assign_dense(prepared, means, values, batch, &mut work.dense, statistics);
             }
             (Ready::Sparse(evidence), _) => {
-                evidence.of(batch, &mut work.sparse);
+                evidence.evaluate(batch, &mut work.sparse);
                 self.assign_sparse(prepared, evidence, batch, &mut work.sparse, statistics);
             }
             _ => unreachable!("means are prepared for the form of the data that they look at"),
@@ -435,7 +435,7 @@ impl<T: Real> Learner<T> for Lloyd<T> {
             - statistics.rows * self.groups as f64 * (self.states as f64).ln()
     }
 
-    fn relearn(
+    fn update(
         &self,
         state: &mut LloydState,
         statistics: &LloydStatistics<T>,
@@ -444,7 +444,7 @@ impl<T: Real> Learner<T> for Lloyd<T> {
         let columns = self.columns();
         match &statistics.sums {
             Sums::Dense(sums) => {
-                sums.relearn(&self.frame, &mut state.mean);
+                sums.update(&self.frame, &mut state.mean);
                 state.usage.copy_from_slice(&sums.total);
             }
             Sums::Sparse(slots) => {
@@ -496,7 +496,7 @@ fn largest<T: Real>(part: &[T], out: &mut [T]) {
     );
 }
 
-/// Turns evidence into the rows' weights at the first state that has the largest, 0 elsewhere.
+/// StartsInTurn evidence into the rows' weights at the first state that has the largest, 0 elsewhere.
 /// `largest` is used up.
 fn assign<T: Real>(part: &mut [T], largest: &mut [T], batch: &Batch<'_, T>) {
     let rows = largest.len();
@@ -516,7 +516,7 @@ fn assign<T: Real>(part: &mut [T], largest: &mut [T], batch: &Batch<'_, T>) {
     if let Some(weights) = batch.weights {
         for slot in part.chunks_exact_mut(rows) {
             for (v, &w) in slot.iter_mut().zip(weights) {
-                *v *= T::of(w);
+                *v *= T::from_f64(w);
             }
         }
     }

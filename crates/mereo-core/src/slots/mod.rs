@@ -21,22 +21,22 @@ mod clusters;
 mod columns;
 mod densities;
 mod evidence;
-mod ground;
 mod lines;
 mod lloyd;
 mod nearest;
 mod quick;
 mod statistics;
+mod survey;
 mod worst;
 
 pub use clusters::Clusters;
 pub use columns::{ColumnMoments, Frame};
 pub use densities::{Densities, RowCells, first_smallest};
 pub use evidence::{Evidence, SlotParams, SlotWork};
-pub use ground::Ground;
 pub use lloyd::{Lloyd, LloydState};
 pub use quick::QuickSums;
 pub use statistics::{SlotMoments, SlotStatistics};
+pub use survey::Survey;
 pub use worst::{WorstRow, WorstRows};
 
 use crate::math::widest;
@@ -71,7 +71,7 @@ impl Form {
             Some(Absent::Unobserved) => {
                 let found =
                     gather(source, context, Levels::default, |batch, levels: &mut Levels| {
-                        levels.look(batch);
+                        levels.accumulate(batch);
                     })?;
                 let levels = if found.too_many { Vec::new() } else { found.values };
                 Self::Unobserved { levels }
@@ -99,7 +99,7 @@ struct Levels {
 }
 
 impl Levels {
-    fn look<T: Real>(&mut self, batch: &Batch<'_, T>) {
+    fn accumulate<T: Real>(&mut self, batch: &Batch<'_, T>) {
         let Block::Sparse { values, .. } = batch.block else {
             self.too_many = true;
             return;
@@ -108,7 +108,7 @@ impl Levels {
             if self.too_many {
                 return;
             }
-            self.add(value.wide());
+            self.add(value.to_f64());
         }
     }
 
@@ -149,24 +149,24 @@ fn level_codes(levels: &[f64]) -> [u8; LEVEL_CODES] {
 /// The level of a value that is one of the levels.
 #[inline(always)]
 fn level_of<T: Real>(codes: &[u8; LEVEL_CODES], value: T) -> usize {
-    codes[((value.wide() * 2.0) as usize).min(LEVEL_CODES - 1)] as usize
+    codes[((value.to_f64() * 2.0) as usize).min(LEVEL_CODES - 1)] as usize
 }
 
-/// Turns evidence `[K, J, R]` into responsibilities within each part, in place, times the rows'
-/// weights; writes the log of each part's normaliser to `norms [K, R]` (unweighted).
+/// StartsInTurn evidence `[K, J, R]` into responsibilities within each part, in place, times the rows'
+/// weights; writes the log of each part's normaliser to `log_norms [K, R]` (unweighted).
 pub fn responsibilities<T: Real>(
     evidence: &mut [T],
-    norms: &mut [T],
+    log_norms: &mut [T],
     states: usize,
     rows: usize,
     weights: Option<&[f64]>,
 ) {
-    let weights: Option<Vec<T>> = weights.map(|w| w.iter().map(|&w| T::of(w)).collect());
+    let weights: Option<Vec<T>> = weights.map(|w| w.iter().map(|&w| T::from_f64(w)).collect());
     widest(
         #[inline(always)]
         || {
             for (part, norm) in
-                evidence.chunks_exact_mut(states * rows).zip(norms.chunks_exact_mut(rows))
+                evidence.chunks_exact_mut(states * rows).zip(log_norms.chunks_exact_mut(rows))
             {
                 norm.copy_from_slice(&part[..rows]);
                 for slot in part[rows..].chunks_exact(rows) {
@@ -188,7 +188,7 @@ pub fn responsibilities<T: Real>(
         || {
             let mut sum = vec![T::ZERO; rows];
             for (part, norm) in
-                evidence.chunks_exact_mut(states * rows).zip(norms.chunks_exact_mut(rows))
+                evidence.chunks_exact_mut(states * rows).zip(log_norms.chunks_exact_mut(rows))
             {
                 sum.fill(T::ZERO);
                 for slot in part.chunks_exact(rows) {
@@ -197,7 +197,7 @@ pub fn responsibilities<T: Real>(
                     }
                 }
                 for (n, s) in norm.iter_mut().zip(&mut sum) {
-                    *n += T::of(s.wide().ln());
+                    *n += T::from_f64(s.to_f64().ln());
                     *s = T::ONE / *s;
                 }
                 if let Some(weights) = &weights {

@@ -67,15 +67,15 @@ impl<T: Real> Means<T> {
             for d in 0..columns {
                 let mean = frame.inward(d, params.mean[s * columns + d]);
                 let weighted = params.gate(d, s) * unit(d) * mean;
-                linear[d] = T::of(weighted);
-                constant[d] = T::of(-0.5 * weighted * mean);
+                linear[d] = T::from_f64(weighted);
+                constant[d] = T::from_f64(-0.5 * weighted * mean);
                 sum -= 0.5 * weighted * mean;
             }
-            *base = T::of(sum);
+            *base = T::from_f64(sum);
         });
         let gate = |d: usize, k: usize| params.gate(d, k * params.states);
-        let by_group =
-            (0..parts * columns).map(|i| T::of(gate(i % columns, i / columns) * unit(i % columns)));
+        let by_group = (0..parts * columns)
+            .map(|i| T::from_f64(gate(i % columns, i / columns) * unit(i % columns)));
         Self {
             groups: parts,
             states: params.states,
@@ -89,7 +89,7 @@ impl<T: Real> Means<T> {
     }
 
     /// Measures a dense batch against every mean.
-    pub(super) fn look(
+    pub(super) fn measure(
         &self,
         values: &[T],
         complete: bool,
@@ -149,8 +149,8 @@ impl<T: Real> Means<T> {
         let MeansWork { features, largest, width, .. } = work;
         let rows = self.chosen(values, features, *width).chunks_exact(*width * self.columns);
         for (largest, cells) in largest.iter_mut().zip(rows) {
-            let squares: f64 = cells.iter().zip(unit).map(|(&x, &u)| (x * x * u).wide()).sum();
-            *largest = T::of(largest.wide() - 0.5 * squares);
+            let squares: f64 = cells.iter().zip(unit).map(|(&x, &u)| (x * x * u).to_f64()).sum();
+            *largest = T::from_f64(largest.to_f64() - 0.5 * squares);
         }
     }
 
@@ -183,7 +183,7 @@ impl<T: Real> Means<T> {
                             *x = if missing { T::ZERO } else { *x };
                         }
                         let count: T = there.iter().copied().sum();
-                        observed += batch.weight(r) * count.wide();
+                        observed += batch.weight(r) * count.to_f64();
                     }
                 }
                 if complete { weight(batch) * columns as f64 } else { observed }
@@ -197,7 +197,7 @@ impl<T: Real> Means<T> {
 fn first_largest<T: Real>(numbers: &[T]) -> (T, u32) {
     // Side by side, so that the compiler may keep them in registers.
     let (blocks, rest) = numbers.as_chunks::<LANES>();
-    let mut values = [T::of(f64::NEG_INFINITY); LANES];
+    let mut values = [T::from_f64(f64::NEG_INFINITY); LANES];
     let mut found = [0u32; LANES];
     for (block, first) in blocks.iter().zip((0u32..).step_by(LANES)) {
         for lane in 0..LANES {
@@ -206,7 +206,7 @@ fn first_largest<T: Real>(numbers: &[T]) -> (T, u32) {
             found[lane] = if larger { first } else { found[lane] };
         }
     }
-    let (mut value, mut place) = (T::of(f64::NEG_INFINITY), 0);
+    let (mut value, mut place) = (T::from_f64(f64::NEG_INFINITY), 0);
     for lane in 0..LANES {
         let here = found[lane] + lane as u32;
         if values[lane] > value || (values[lane] == value && here < place) {
@@ -315,7 +315,7 @@ impl<T: Real> NearestSums<T> {
     }
 
     /// Moves every mean to the mean of its rows; one that has none stays.
-    pub(super) fn relearn(&self, frame: &Frame<T>, mean: &mut [f64]) {
+    pub(super) fn update(&self, frame: &Frame<T>, mean: &mut [f64]) {
         let columns = self.columns;
         let (mut cells, mut there) = (vec![0.0; columns], vec![0.0; columns]);
         for (s, mean) in mean.chunks_exact_mut(columns).enumerate() {
@@ -337,7 +337,7 @@ fn add_row<T: Real>(sums: &mut [T], weight: f64, row: &[T]) {
     if weight == 1.0 {
         sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += x);
     } else {
-        let weight = T::of(weight);
+        let weight = T::from_f64(weight);
         sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += weight * x);
     }
 }

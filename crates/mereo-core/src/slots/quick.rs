@@ -68,7 +68,7 @@ impl<T: Real> QuickSums<T> {
             out.copy_from_slice(&self.sums[range]);
         } else {
             let waiting = &self.waiting.as_slice()[range];
-            out.iter_mut().zip(waiting).for_each(|(sum, quick)| *sum = quick.wide());
+            out.iter_mut().zip(waiting).for_each(|(sum, quick)| *sum = quick.to_f64());
         }
     }
 
@@ -90,7 +90,7 @@ impl<T: Real> QuickSums<T> {
         let pieces = self.sums.chunks_mut(PIECE).zip(self.waiting.as_mut_slice().chunks_mut(PIECE));
         in_parallel(pieces, |(sums, waiting)| {
             for (sum, quick) in sums.iter_mut().zip(waiting) {
-                *sum = if again { *sum + quick.wide() } else { quick.wide() };
+                *sum = if again { *sum + quick.to_f64() } else { quick.to_f64() };
                 *quick = T::ZERO;
             }
         });
@@ -140,7 +140,7 @@ pub(super) fn add<U: Real>(sums: &mut [U], other: &[U]) {
 fn add_wide<U: Real>(sums: &mut [f64], other: &[U]) {
     in_parallel(sums.chunks_mut(PIECE).zip(other.chunks(PIECE)), |(sums, other)| {
         for (a, b) in sums.iter_mut().zip(other) {
-            *a += b.wide();
+            *a += b.to_f64();
         }
     });
 }

@@ -52,7 +52,7 @@ impl SlotMoments {
     /// a variance `second / count - mean²` or its column's floor, whichever is larger (which
     /// maximises the bound under that floor, as it falls on both sides of the free variance).
     /// Where a slot has no rows, both stay.
-    pub fn relearn<T: Real>(
+    pub fn update<T: Real>(
         &self,
         frame: &Frame<T>,
         floor: &[f64],
@@ -273,7 +273,7 @@ impl<T: Real> SlotStatistics<T> {
                         sums.fill(0.0);
                     }
                     for (l, &level) in levels.iter().enumerate() {
-                        let x = frame.cell(d, T::of(level)).wide();
+                        let x = frame.cell(d, T::from_f64(level)).to_f64();
                         quick.read((d * levels.len() + l) * stride, &mut line);
                         let sums = count.iter_mut().zip(&mut *linear).zip(&mut *square);
                         for (((a, b), c), n) in sums.zip(&line) {
@@ -308,8 +308,8 @@ fn sum_wide<T: Real>(values: &[T]) -> f64 {
     let mut sums = [0.0; 8];
     for chunk in chunks {
         for (sum, v) in sums.iter_mut().zip(chunk) {
-            *sum += v.wide();
+            *sum += v.to_f64();
         }
     }
-    sums.iter().sum::<f64>() + rest.iter().map(|v| v.wide()).sum::<f64>()
+    sums.iter().sum::<f64>() + rest.iter().map(|v| v.to_f64()).sum::<f64>()
 }

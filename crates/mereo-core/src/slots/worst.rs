@@ -54,9 +54,9 @@ impl WorstRows {
     pub fn offer_batch<T: Real>(&mut self, part: usize, batch: &Batch<'_, T>, scores: &[T]) {
         for (row, score) in scores.iter().enumerate() {
             if batch.weight(row) > 0.0 {
-                self.offer(part, score.wide(), batch.first_row + row, || {
+                self.offer(part, score.to_f64(), batch.first_row + row, || {
                     let mut cells = vec![f64::NAN; batch.columns];
-                    batch.for_each_observed(row, |d, x| cells[d] = x.wide());
+                    batch.for_each_observed(row, |d, x| cells[d] = x.to_f64());
                     cells
                 });
             }

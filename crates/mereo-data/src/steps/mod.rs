@@ -333,14 +333,14 @@ impl Steps {
         }
         let mut wide = vec![0.0; width];
         for (number, row) in output.chunks_mut(width).enumerate() {
-            wide.iter_mut().zip(row.iter()).for_each(|(w, v)| *w = v.wide());
+            wide.iter_mut().zip(row.iter()).for_each(|(w, v)| *w = v.to_f64());
             let mut facts = facts.map_or(&wanted, |facts| &facts[number].0).iter().rev();
             for step in self.steps.iter().rev() {
                 let fact = step.mean_fact().and_then(|_| facts.next().copied());
                 step.undo(&mut wide, fact);
             }
             for (value, wide) in row.iter_mut().zip(&wide) {
-                *value = T::of(wide.clamp(-T::LARGEST, T::LARGEST));
+                *value = T::from_f64(wide.clamp(-T::LARGEST, T::LARGEST));
             }
         }
         Ok(())

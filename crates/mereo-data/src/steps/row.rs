@@ -33,7 +33,7 @@ impl<'a> Row<'a> {
         buffer: &'a mut Vec<f64>,
     ) -> Self {
         buffer.clear();
-        buffer.extend(stored(batch, row).iter().map(|v| v.wide()));
+        buffer.extend(stored(batch, row).iter().map(|v| v.to_f64()));
         let (indices, zeros) = match batch.block {
             Block::Dense { .. } => (None, false),
             Block::Sparse { starts, indices, absent, .. } => {
@@ -77,9 +77,9 @@ impl<'a> Row<'a> {
         let mut pairs = self.values.iter().zip(before);
         if let Some(at) = pairs.position(|(&v, before)| !sound(v) && !before.is_missing()) {
             let expected = "a value that is not too large after preprocessing";
-            return Err(self.complaint(at, before[at].wide(), expected));
+            return Err(self.complaint(at, before[at].to_f64(), expected));
         }
-        out.extend(self.values.iter().map(|&value| T::of(value)));
+        out.extend(self.values.iter().map(|&value| T::from_f64(value)));
         Ok(())
     }
 }

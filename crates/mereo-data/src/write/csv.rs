@@ -56,7 +56,7 @@ fn has_names<T: Cell>(table: &Table<T>) -> bool {
 /// The shortest text that is read back as the same number; nothing for a missing one.
 fn number<T: Cell>(value: T, text: &mut String) {
     text.clear();
-    let size = value.wide().abs();
+    let size = value.to_f64().abs();
     // Writing to a string does not fail.
     let _ = if value.is_missing() {
         Ok(())

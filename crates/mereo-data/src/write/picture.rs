@@ -94,14 +94,14 @@ fn encode<'a, T: Real>(
         return Err(Error::option("picture", format!("the rows are no pictures of {size}")));
     }
     let mut canvas = Canvas::new(rows.len(), picture, columns, scale)?;
-    let tone = Tone::new(range, rows.clone().flatten().map(|v| v.wide()))?;
+    let tone = Tone::new(range, rows.clone().flatten().map(|v| v.to_f64()))?;
     for (at, row) in rows.enumerate() {
         canvas.draw(at, picture, |pixel| {
             let cells = &row[pixel * picture.channels..(pixel + 1) * picture.channels];
             if cells.iter().any(|v| v.is_missing()) {
                 MISSING
             } else {
-                let of = |channel: usize| tone.of(cells[channel % picture.channels].wide());
+                let of = |channel: usize| tone.of(cells[channel % picture.channels].to_f64());
                 [of(0), of(1), of(2)]
             }
         });

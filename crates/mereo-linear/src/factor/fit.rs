@@ -1,7 +1,7 @@
 //! Learning from a source: closed form where there is one, EM where there is not.
 
 use mereo_core::math::{HALF_LOG_TWO_PI, packed};
-use mereo_core::slots::{Frame, Ground};
+use mereo_core::slots::{Frame, Survey};
 use mereo_core::{
     Context, Dense, Learned, Observer, Plan, Real, Record, Restart, Result, Source, Status, Table,
     Training, learn,
@@ -34,7 +34,7 @@ pub(crate) struct Principal {
 }
 
 /// What the survey tells, and the units that follow.
-struct Survey<T> {
+struct FactorSurvey<T> {
     rows: f64,
     frame: Frame<T>,
     /// `[D]`: variances that floors are relative to, in the frame's units.
@@ -43,10 +43,10 @@ struct Survey<T> {
     holes: bool,
 }
 
-impl<T: Real> Survey<T> {
+impl<T: Real> FactorSurvey<T> {
     /// In units of each column's deviation or, with noise that is shared, of one for all.
     fn of(source: &dyn Source<T>, noise: Noise, context: &Context) -> Result<Self> {
-        let Ground { moments, mut reference, .. } = Ground::survey(source, context)?;
+        let Survey { moments, mut reference, .. } = Survey::of(source, context)?;
         if noise == Noise::Shared {
             let d = reference.len();
             let variances: Vec<f64> = (0..d).map(|d| moments.variance(d)).collect();
@@ -122,7 +122,7 @@ pub(crate) fn principal<T: Real>(
 ) -> Result<Principal> {
     let d = source.columns();
     check_columns(n, d)?;
-    let survey = Survey::of(source, Noise::Shared, context)?;
+    let survey = FactorSurvey::of(source, Noise::Shared, context)?;
     let way = Way::of(source.rows(), d, n);
     let spectrum = Spectrum::of(source, &survey.frame, n, true, way, context)?;
     let unit = survey.frame.scale(0);
@@ -273,7 +273,7 @@ fn fit_fa_as<T: Real>(
     params.check()?;
     let (n, d) = (params.components, source.columns());
     check_columns(n, d)?;
-    let survey = Survey::of(source, Noise::Own, context)?;
+    let survey = FactorSurvey::of(source, Noise::Own, context)?;
     if survey.holes {
         check_numbers(n, d, packed(n + 1))?;
     }

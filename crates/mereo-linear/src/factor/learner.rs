@@ -364,7 +364,7 @@ impl<T: Real> Learner<T> for FactorLearner<'_, T> {
         Ok(Start { state, how: "random loadings".into() })
     }
 
-    fn settles(&self, _restart: usize) -> usize {
+    fn settled_from(&self, _restart: usize) -> usize {
         0
     }
 
@@ -428,7 +428,7 @@ impl<T: Real> Learner<T> for FactorLearner<'_, T> {
         Work { blocks: BlockWork::default(), inner: Inner::default() }
     }
 
-    fn look(
+    fn accumulate(
         &self,
         prepared: &Prepared,
         batch: &Batch<'_, T>,
@@ -484,12 +484,7 @@ impl<T: Real> Learner<T> for FactorLearner<'_, T> {
         statistics.log_likelihood - self.log_scale
     }
 
-    fn relearn(
-        &self,
-        state: &mut State,
-        statistics: &FactorStatistics,
-        _pass: Pass,
-    ) -> Vec<String> {
+    fn update(&self, state: &mut State, statistics: &FactorStatistics, _pass: Pass) -> Vec<String> {
         let (n, d) = (self.components, self.columns());
         let large = packed(n + 1);
         let mut factor = vec![0.0; large];

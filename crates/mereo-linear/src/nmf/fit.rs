@@ -1,6 +1,6 @@
 //! Learning from a source.
 
-use mereo_core::slots::Ground;
+use mereo_core::slots::Survey;
 use mereo_core::{
     Absent, Batch, Context, Error, Learned, Observer, Place, Plan, Real, Result, Source,
     Statistics, Training, column_name, gather, learn,
@@ -40,7 +40,7 @@ fn fit_as<T: Real>(
     params.check()?;
     let (n, d) = (params.components, source.columns());
     params.check_columns(d)?;
-    let moments = Ground::survey(source, context)?.moments;
+    let moments = Survey::of(source, context)?.moments;
     refuse_negative(source, context)?;
     let cells: f64 = moments.weight.iter().sum();
     let sum: f64 = moments.weight.iter().zip(&moments.mean).map(|(n, m)| n * m).sum();
@@ -94,7 +94,7 @@ fn refuse_negative<T: Real>(source: &dyn Source<T>, context: &Context) -> Result
         for row in 0..batch.rows {
             batch.for_each_observed(row, |column, x| {
                 if x < T::ZERO && negative.0.is_none() {
-                    negative.0 = Some((batch.first_row + row, column, x.wide()));
+                    negative.0 = Some((batch.first_row + row, column, x.to_f64()));
                 }
             });
         }

@@ -13,7 +13,7 @@ pub(super) fn ratios<T: Real>(
     rebuilt: &mut [T],
     mut losses: Option<&mut Vec<f64>>,
 ) {
-    let tiny = T::of(TINY);
+    let tiny = T::from_f64(TINY);
     pulp::Arch::new().dispatch(
         #[inline(always)]
         || {
@@ -41,7 +41,7 @@ pub(super) fn ratios<T: Real>(
                     for (lane, (x, r)) in tail.iter().zip(tail_out).enumerate() {
                         add(lane, *x, r);
                     }
-                    losses.push(sums.iter().map(|s| s.wide()).sum());
+                    losses.push(sums.iter().map(|s| s.to_f64()).sum());
                 } else {
                     for (r, &x) in rebuilt.iter_mut().zip(cells) {
                         let safe = if *r > tiny { *r } else { tiny };
@@ -55,7 +55,7 @@ pub(super) fn ratios<T: Real>(
 
 /// `codes ← codes · above / below`, with `below` one number a component or one a code.
 pub(super) fn multiply<T: Real>(codes: &mut [T], above: &[T], below: &[T], rows: usize) {
-    let tiny = T::of(TINY);
+    let tiny = T::from_f64(TINY);
     let each = below.len() == codes.len();
     pulp::Arch::new().dispatch(
         #[inline(always)]
@@ -94,7 +94,7 @@ pub(super) fn descend<T: Real>(
         || {
             for j in 0..n {
                 let curvature = gram[j * n + j];
-                if !(curvature > T::of(TINY)) {
+                if !(curvature > T::from_f64(TINY)) {
                     continue;
                 }
                 step.copy_from_slice(&targets[j * rows..(j + 1) * rows]);
@@ -135,7 +135,7 @@ pub(super) fn descend_row<T: Real>(code: &mut [T], own: &[T], left: &mut [T]) {
             }
         }
         let (along, square): (T, T) = (along.into_iter().sum(), square.into_iter().sum());
-        if !(square > T::of(TINY)) {
+        if !(square > T::from_f64(TINY)) {
             continue;
         }
         let next = *h + along / square;

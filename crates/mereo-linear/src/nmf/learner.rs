@@ -142,7 +142,7 @@ impl<'a, T: Real> NmfLearner<'a, T> {
             batch_rows: source.batch_rows(),
             way: if products { Way::Products } else { Way::Rows },
             holes,
-            inverse: T::of(1.0 / mean),
+            inverse: T::from_f64(1.0 / mean),
             codes,
             keep: keep && remember,
         }
@@ -199,8 +199,9 @@ impl<'a, T: Real> NmfLearner<'a, T> {
             Some(weights) => {
                 weighted.clear();
                 let all = codes.chunks_exact(rows);
-                weighted
-                    .extend(all.flat_map(|h| h.iter().zip(weights).map(|(&h, &w)| h * T::of(w))));
+                weighted.extend(
+                    all.flat_map(|h| h.iter().zip(weights).map(|(&h, &w)| h * T::from_f64(w))),
+                );
                 weighted
             }
         };
@@ -217,7 +218,7 @@ impl<'a, T: Real> NmfLearner<'a, T> {
                 add_up(&mut statistics.below, part);
             } else {
                 for (sum, h) in statistics.below.iter_mut().zip(weighted.chunks_exact(rows)) {
-                    *sum += h.iter().map(|h| h.wide()).sum::<f64>();
+                    *sum += h.iter().map(|h| h.to_f64()).sum::<f64>();
                 }
             }
             return;
@@ -228,17 +229,17 @@ impl<'a, T: Real> NmfLearner<'a, T> {
         let squares: f64 = cells
             .chunks_exact(d)
             .enumerate()
-            .map(|(row, cells)| batch.weight(row) * dot(cells, cells).wide())
+            .map(|(row, cells)| batch.weight(row) * dot(cells, cells).to_f64())
             .sum();
         let cross: f64 = weighted
             .chunks_exact(rows)
             .zip(above.chunks_exact(rows))
-            .map(|(h, p)| dot(h, p).wide())
+            .map(|(h, p)| dot(h, p).to_f64())
             .sum();
         let own: f64 = gram
             .chunks_exact(n)
             .zip(prepared.gram.chunks_exact(n))
-            .map(|(a, g)| dot(a, g).wide())
+            .map(|(a, g)| dot(a, g).to_f64())
             .sum();
         statistics.loss += (0.5 * (squares - 2.0 * cross + own)).max(0.0);
     }
@@ -256,7 +257,7 @@ impl<'a, T: Real> NmfLearner<'a, T> {
 }
 
 fn add_up<T: Real>(sums: &mut [f64], part: &[T]) {
-    sums.iter_mut().zip(part).for_each(|(s, p)| *s += p.wide());
+    sums.iter_mut().zip(part).for_each(|(s, p)| *s += p.to_f64());
 }
 
 fn lock<T>(codes: &Mutex<Vec<T>>) -> std::sync::MutexGuard<'_, Vec<T>> {
@@ -282,7 +283,7 @@ impl<T: Real> Learner<T> for NmfLearner<'_, T> {
         super::starts::start(self.params, source, self.inverse, restart, context)
     }
 
-    fn settles(&self, _restart: usize) -> usize {
+    fn settled_from(&self, _restart: usize) -> usize {
         0
     }
 
@@ -294,11 +295,11 @@ impl<T: Real> Learner<T> for NmfLearner<'_, T> {
             } else if !state.codes.is_empty() && all.iter().all(|codes| lock(codes).is_empty()) {
                 // Taken up from a checkpoint.
                 for (codes, stored) in all.iter().zip(state.codes.chunks(self.batch_rows * n)) {
-                    *lock(codes) = stored.iter().map(|&h| T::of(h)).collect();
+                    *lock(codes) = stored.iter().map(|&h| T::from_f64(h)).collect();
                 }
             }
         }
-        let component: Vec<T> = state.component.iter().map(|&w| T::of(w)).collect();
+        let component: Vec<T> = state.component.iter().map(|&w| T::from_f64(w)).collect();
         let by_column = match self.way {
             Way::Products => Vec::new(),
             Way::Rows => (0..d)
@@ -311,7 +312,7 @@ impl<T: Real> Learner<T> for NmfLearner<'_, T> {
             let mut gram = vec![0.0; n * n];
             let rows = Matrix::new(&state.component, n, d);
             product_nt(&mut gram, rows, rows, false);
-            gram.into_iter().map(T::of).collect()
+            gram.into_iter().map(T::from_f64).collect()
         } else {
             Vec::new()
         };
@@ -319,9 +320,9 @@ impl<T: Real> Learner<T> for NmfLearner<'_, T> {
         Prepared {
             component,
             by_column,
-            sums: sums.into_iter().map(T::of).collect(),
+            sums: sums.into_iter().map(T::from_f64).collect(),
             gram,
-            flat: T::of(1.0 / typical.max(TINY)),
+            flat: T::from_f64(1.0 / typical.max(TINY)),
         }
     }
 
@@ -340,7 +341,7 @@ impl<T: Real> Learner<T> for NmfLearner<'_, T> {
         Work::default()
     }
 
-    fn look(
+    fn accumulate(
         &self,
         prepared: &Prepared<T>,
         batch: &Batch<'_, T>,
@@ -364,12 +365,7 @@ impl<T: Real> Learner<T> for NmfLearner<'_, T> {
         -statistics.loss
     }
 
-    fn relearn(
-        &self,
-        state: &mut State,
-        statistics: &NmfStatistics<T>,
-        _pass: Pass,
-    ) -> Vec<String> {
+    fn update(&self, state: &mut State, statistics: &NmfStatistics<T>, _pass: Pass) -> Vec<String> {
         let (n, d) = (self.params.components, self.columns);
         let at = |j: usize, c: usize| match self.way {
             Way::Products => j * d + c,
@@ -405,7 +401,7 @@ impl<T: Real> Learner<T> for NmfLearner<'_, T> {
         if let (true, Some(all)) = (self.keep, &self.codes) {
             state.codes.clear();
             for codes in all {
-                state.codes.extend(lock(codes).iter().map(|h| h.wide()));
+                state.codes.extend(lock(codes).iter().map(|h| h.to_f64()));
             }
         }
         Vec::new()

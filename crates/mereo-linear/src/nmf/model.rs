@@ -139,7 +139,7 @@ impl Nmf {
             let mut largest: f64 = 0.0;
             batch.for_each_observed(row, |column, x| {
                 // What is negative is as far from the components as 0 is near.
-                let x = x.wide().max(0.0);
+                let x = x.to_f64().max(0.0);
                 largest = largest.max(x);
                 work.cells.push((column, x));
             });
@@ -276,7 +276,7 @@ impl<T: Real> Encode<T> for Nmf {
         let n = self.components();
         self.for_each_row(batch, |row, code| {
             let out = &mut codes[row * n..(row + 1) * n];
-            out.iter_mut().zip(code).for_each(|(c, h)| *c = T::of(*h));
+            out.iter_mut().zip(code).for_each(|(c, h)| *c = T::from_f64(*h));
         });
     }
 }
@@ -296,7 +296,7 @@ impl<T: Real> Reconstruct<T> for Nmf {
                 sum.iter_mut().zip(w).for_each(|(s, w)| *s += h * w);
             }
             let out = &mut out[row * d..(row + 1) * d];
-            out.iter_mut().zip(&sum).for_each(|(x, s)| *x = T::of(*s));
+            out.iter_mut().zip(&sum).for_each(|(x, s)| *x = T::from_f64(*s));
         });
     }
 }

@@ -58,7 +58,7 @@ impl<T: Real> NmfLearner<'_, T> {
     ) -> f64 {
         let n = code.len();
         let of = |column: usize| &prepared.by_column[column * n..(column + 1) * n];
-        let tiny = T::of(TINY);
+        let tiny = T::from_f64(TINY);
         let rebuilt = |code: &[T], column: usize| {
             let r = dot(code, of(column));
             if r > tiny { r } else { tiny }
@@ -85,25 +85,25 @@ impl<T: Real> NmfLearner<'_, T> {
         let mut loss = 0.0;
         for &(column, x) in &*row {
             let r = rebuilt(code, column);
-            let ratio = (x / r).wide();
+            let ratio = (x / r).to_f64();
             if ratio > 0.0 {
-                loss += x.wide() * ratio.ln() - x.wide();
+                loss += x.to_f64() * ratio.ln() - x.to_f64();
             }
             if self.holes {
-                loss += r.wide();
+                loss += r.to_f64();
             }
             let sums = &mut statistics.above[column * n..(column + 1) * n];
             let share = weight * ratio;
-            sums.iter_mut().zip(&*code).for_each(|(s, h)| *s += share * h.wide());
+            sums.iter_mut().zip(&*code).for_each(|(s, h)| *s += share * h.to_f64());
             if self.holes {
                 let sums = &mut statistics.below[column * n..(column + 1) * n];
-                sums.iter_mut().zip(&*code).for_each(|(s, h)| *s += weight * h.wide());
+                sums.iter_mut().zip(&*code).for_each(|(s, h)| *s += weight * h.to_f64());
             }
         }
         if !self.holes {
             // Cells of 0 cost what they are rebuilt as, which adds up without visiting them.
-            loss += dot(code, &prepared.sums).wide();
-            statistics.below.iter_mut().zip(&*code).for_each(|(s, h)| *s += weight * h.wide());
+            loss += dot(code, &prepared.sums).to_f64();
+            statistics.below.iter_mut().zip(&*code).for_each(|(s, h)| *s += weight * h.to_f64());
         }
         loss
     }
@@ -135,13 +135,13 @@ impl<T: Real> NmfLearner<'_, T> {
         }
         let mut loss = 0.0;
         for (&(column, x), &e) in row.iter().zip(&*left) {
-            loss += 0.5 * e.wide() * e.wide();
+            loss += 0.5 * e.to_f64() * e.to_f64();
             let at = column * n..(column + 1) * n;
-            let (x, r) = (weight * x.wide(), weight * (x - e).wide());
+            let (x, r) = (weight * x.to_f64(), weight * (x - e).to_f64());
             let sums = statistics.above[at.clone()].iter_mut().zip(&mut statistics.below[at]);
             for ((a, b), h) in sums.zip(&*code) {
-                *a += x * h.wide();
-                *b += r * h.wide();
+                *a += x * h.to_f64();
+                *b += r * h.to_f64();
             }
         }
         loss
@@ -173,16 +173,16 @@ fn frobenius_row<T: Real>(
         if h == T::ZERO {
             continue;
         }
-        own += h.wide() * dot(code, &prepared.gram[j * n..(j + 1) * n]).wide();
+        own += h.to_f64() * dot(code, &prepared.gram[j * n..(j + 1) * n]).to_f64();
         let sums = &mut statistics.gram[j * n..(j + 1) * n];
-        sums.iter_mut().zip(&*code).for_each(|(s, k)| *s += weight * h.wide() * k.wide());
+        sums.iter_mut().zip(&*code).for_each(|(s, k)| *s += weight * h.to_f64() * k.to_f64());
     }
     let mut squares = 0.0;
     for &(column, x) in &*row {
-        squares += x.wide() * x.wide();
+        squares += x.to_f64() * x.to_f64();
         let sums = &mut statistics.above[column * n..(column + 1) * n];
-        let share = weight * x.wide();
-        sums.iter_mut().zip(&*code).for_each(|(s, h)| *s += share * h.wide());
+        let share = weight * x.to_f64();
+        sums.iter_mut().zip(&*code).for_each(|(s, h)| *s += share * h.to_f64());
     }
-    (0.5 * (squares - 2.0 * dot(code, above).wide() + own)).max(0.0)
+    (0.5 * (squares - 2.0 * dot(code, above).to_f64() + own)).max(0.0)
 }

@@ -26,17 +26,17 @@ pub(super) fn start<T: Real>(
     if restart > 0 {
         return Ok(Start { state: State::new(component), how: "random".into() });
     }
-    let unit = 1.0 / inverse.wide();
+    let unit = 1.0 / inverse.to_f64();
     let frame = Frame::new(&vec![0.0; d], &vec![unit * unit; d]);
     let known = n.min(d).min(source.rows());
     let way = Way::of(source.rows(), d, known);
     let spectrum = Spectrum::of(source, &frame, known, false, way, context)?;
-    let directions: Vec<T> = spectrum.directions.iter().map(|&v| T::of(v)).collect();
+    let directions: Vec<T> = spectrum.directions.iter().map(|&v| T::from_f64(v)).collect();
     let sides = gather(
         source,
         context,
         || Sides::new(known),
-        |batch, sides: &mut Sides<T>| sides.look(batch, &frame, &directions),
+        |batch, sides: &mut Sides<T>| sides.accumulate(batch, &frame, &directions),
     )?;
     for (j, own) in component.chunks_exact_mut(d).take(known).enumerate() {
         let direction = &spectrum.directions[j * d..(j + 1) * d];
@@ -69,7 +69,7 @@ impl<T: Real> Sides<T> {
         Self { squares, blocks: BlockWork::default(), places: Vec::new() }
     }
 
-    fn look(&mut self, batch: &Batch<'_, T>, frame: &Frame<T>, directions: &[T]) {
+    fn accumulate(&mut self, batch: &Batch<'_, T>, frame: &Frame<T>, directions: &[T]) {
         let Self { squares, blocks, places } = self;
         let (n, d) = (squares.len(), batch.columns);
         blocks.for_each(batch, frame, |block| {
@@ -79,7 +79,7 @@ impl<T: Real> Sides<T> {
             for (row, places) in places.chunks_exact(n).enumerate() {
                 let weight = batch.weight(block.first + row);
                 for (side, place) in squares.iter_mut().zip(places) {
-                    let place = place.wide();
+                    let place = place.to_f64();
                     side[usize::from(place < 0.0)] += weight * place * place;
                 }
             }

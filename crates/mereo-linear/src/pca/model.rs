@@ -186,7 +186,7 @@ impl Pca {
         let mut thought = None;
         for row in 0..batch.rows {
             apart.fill(f64::NAN);
-            batch.for_each_observed(row, |c, x| apart[c] = x.wide() - self.gaussian.mean[c]);
+            batch.for_each_observed(row, |c, x| apart[c] = x.to_f64() - self.gaussian.mean[c]);
             if apart.iter().all(|x| !x.is_nan()) {
                 project(row, &apart);
                 continue;
@@ -229,7 +229,7 @@ impl<T: Real> Encode<T> for Pca {
         self.for_each_row(batch, |row, place| {
             let code = &mut codes[row * n..(row + 1) * n];
             for ((c, z), v) in code.iter_mut().zip(place).zip(&self.explained) {
-                *c = T::of(if self.whiten { z / v.sqrt() } else { *z });
+                *c = T::from_f64(if self.whiten { z / v.sqrt() } else { *z });
             }
         });
     }
@@ -251,7 +251,7 @@ impl<T: Real> Reconstruct<T> for Pca {
             }
             let out = &mut out[row * d..(row + 1) * d];
             for ((x, e), m) in out.iter_mut().zip(&expected).zip(&self.gaussian.mean) {
-                *x = T::of(m + e);
+                *x = T::from_f64(m + e);
             }
         });
     }

@@ -1,6 +1,6 @@
 //! Learning from a source.
 
-use mereo_core::slots::{Frame, Ground};
+use mereo_core::slots::{Frame, Survey};
 use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Training, learn, score};
 
 use super::layers::Layers;
@@ -33,17 +33,17 @@ fn fit_as<T: Real>(
 ) -> Result<(DeepGmm, Training)> {
     params.check()?;
     params.check_columns(source.columns())?;
-    let ground = Ground::survey(source, context)?;
+    let survey = Survey::of(source, context)?;
     let frame = match scaled_layer(&params.kinds) {
-        Some(_) => ground.frame.clone(),
+        Some(_) => survey.frame.clone(),
         None => {
-            let mean = ground.reference.iter().sum::<f64>() / ground.reference.len() as f64;
-            Frame::new(&ground.moments.mean, &vec![mean; ground.reference.len()])
+            let mean = survey.reference.iter().sum::<f64>() / survey.reference.len() as f64;
+            Frame::new(&survey.moments.mean, &vec![mean; survey.reference.len()])
         }
     };
-    let scales = ground.moments.weight.iter().enumerate().map(|(d, n)| n * frame.scale(d).ln());
+    let scales = survey.moments.weight.iter().enumerate().map(|(d, n)| n * frame.scale(d).ln());
     let log_scale = scales.sum();
-    let learner = DeepLearner { params, ground: &ground, frame, log_scale, context };
+    let learner = DeepLearner { params, survey: &survey, frame, log_scale, context };
     let Learned { state, mut training } = learn(&learner, source, plan, context, observer)?;
     let mut layers = state.layers;
     in_data_units(&mut layers, &learner.frame, scaled_layer(&params.kinds));
@@ -51,7 +51,7 @@ fn fit_as<T: Real>(
     // Coordinate search is for more paths than can all be tried; then they cannot be summed either.
     if params.search == Search::Full && !context.stop().asked() {
         let scores = score(&model, source, context)?;
-        training.log_likelihood = Some(scores.mean * ground.moments.rows);
+        training.log_likelihood = Some(scores.mean * survey.moments.rows);
     }
     Ok((model, training))
 }

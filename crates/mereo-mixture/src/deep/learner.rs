@@ -1,6 +1,6 @@
 //! The passes of the Deep Gaussian mixture: see the [module](super) for the derivation.
 
-use mereo_core::slots::{Frame, Ground, WorstRows, responsibilities};
+use mereo_core::slots::{Frame, Survey, WorstRows, responsibilities};
 use mereo_core::{
     Batch, Context, Learner, Memory, Pass, Real, Result, Source, Start, Statistics, in_parallel,
 };
@@ -13,7 +13,9 @@ use super::layers::{Layers, usage};
 use super::node::{Above, Node};
 use super::search::Paths;
 use super::{DeepGmmParams, Em, Search};
-use crate::full::{MixtureStatistics, Moments, Shapes, Whitened, Work, harden, has_holes, look};
+use crate::full::{
+    MixtureStatistics, Moments, Shapes, Whitened, Work, accumulate, harden, has_holes,
+};
 use crate::start::{EMPTY, MOST_RESEEDS, normalise};
 
 /// By what the transform of a revived component is larger, or smaller, than the one it was copied
@@ -36,7 +38,7 @@ pub(super) struct State {
 /// Learns a Deep Gaussian mixture by EM.
 pub(super) struct DeepLearner<'a, T> {
     pub(super) params: &'a DeepGmmParams,
-    pub(super) ground: &'a Ground<T>,
+    pub(super) survey: &'a Survey<T>,
     pub(super) frame: Frame<T>,
     /// What densities in the frame's units are above those in the data's, all rows together.
     pub(super) log_scale: f64,
@@ -105,9 +107,9 @@ impl<T: Real> DeepLearner<'_, T> {
         let Prepared { whitened, pass } = prepared;
         let tries = Paths { whitened, sizes: &self.params.layers };
         whitened.begin(work);
-        let (rows, count) = (work.norms.len(), self.paths());
+        let (rows, count) = (work.log_norms.len(), self.paths());
         let new = pass.pass == 0 || pass.pass < PARTS && self.params.sweeps > 0;
-        let (kept, known) = memory.of(first_row, rows, 1, new);
+        let (kept, known) = memory.rows_mut(first_row, rows, 1, new);
         let at = ((pass.restart as u64) << 32) | pass.pass as u64;
         let random = |purpose: &str, row: usize| {
             self.context.random(purpose, [at, (first_row + row) as u64]).random_range(0..count)
@@ -131,7 +133,7 @@ impl<T: Real> DeepLearner<'_, T> {
                 switched += weight;
             }
             kept[row] = path[row] as f64;
-            work.norms[row] = value[row];
+            work.log_norms[row] = value[row];
             work.evidence[path[row] * rows + row] = weight;
         }
         switched
@@ -160,7 +162,7 @@ impl<T: Real> DeepLearner<'_, T> {
 
     /// Re-estimates the components of a layer from path moments, those of all rows or, with a rate,
     /// goes a step from those of a part of them.
-    pub(super) fn relearn_layer(
+    pub(super) fn update_layer(
         &self,
         layers: &mut Layers,
         layer: usize,
@@ -210,7 +212,7 @@ impl<T: Real> DeepLearner<'_, T> {
         }
     }
 
-    fn relearn_weights(&self, layers: &mut Layers, total: &[f64], rate: Option<f64>) {
+    fn update_weights(&self, layers: &mut Layers, total: &[f64], rate: Option<f64>) {
         let mut told = total.to_vec();
         normalise(&mut told);
         let rate = rate.unwrap_or(1.0);
@@ -288,7 +290,7 @@ impl<T: Real> Learner<T> for DeepLearner<'_, T> {
         Ok(Start { state: State { layers, reseeds: 0 }, how: "contrast".into() })
     }
 
-    fn settles(&self, _restart: usize) -> usize {
+    fn settled_from(&self, _restart: usize) -> usize {
         self.params.sweeps.saturating_mul(PARTS)
     }
 
@@ -302,7 +304,7 @@ impl<T: Real> Learner<T> for DeepLearner<'_, T> {
             degrees: None,
             blur: self.params.variance_floor,
         };
-        Prepared { whitened: Whitened::new(&shapes, self.columns(), has_holes(self.ground)), pass }
+        Prepared { whitened: Whitened::new(&shapes, self.columns(), has_holes(self.survey)), pass }
     }
 
     fn statistics(&self) -> DeepStatistics<T> {
@@ -321,7 +323,7 @@ impl<T: Real> Learner<T> for DeepLearner<'_, T> {
         DeepWork { work: Work::default(), paths: Memory::default() }
     }
 
-    fn look(
+    fn accumulate(
         &self,
         prepared: &Prepared<T>,
         batch: &Batch<'_, T>,
@@ -341,18 +343,18 @@ impl<T: Real> Learner<T> for DeepLearner<'_, T> {
                     }
                     (em, _) => {
                         prepared.whitened.evidence(work);
-                        let (evidence, norms) = (&mut work.evidence, &mut work.norms);
+                        let (evidence, log_norms) = (&mut work.evidence, &mut work.log_norms);
                         if em == Em::Hard {
-                            harden(evidence, norms, count, weights);
+                            harden(evidence, log_norms, count, weights);
                         } else {
-                            responsibilities(evidence, norms, self.paths(), count, weights);
+                            responsibilities(evidence, log_norms, self.paths(), count, weights);
                         }
                     }
                 }
             };
         let part = schedule(prepared.pass.pass, self.params.sweeps);
         let rows = part.map_or(0..batch.rows, |(_, part)| rows_of(part, batch.rows));
-        look(&prepared.whitened, &self.frame, false, batch, rows, work, paths, responsible);
+        accumulate(&prepared.whitened, &self.frame, false, batch, rows, work, paths, responsible);
     }
 
     fn memory(&self, workspace: &DeepWork<T>) -> Vec<f64> {
@@ -365,17 +367,12 @@ impl<T: Real> Learner<T> for DeepLearner<'_, T> {
 
     fn bound(&self, statistics: &DeepStatistics<T>) -> f64 {
         // A part of the rows says about what all would.
-        let times = self.ground.moments.rows / statistics.rows;
+        let times = self.survey.moments.rows / statistics.rows;
         let times = if (times - 1.0).abs() > 1e-9 && times.is_finite() { times } else { 1.0 };
         times * statistics.paths.log_likelihood - self.log_scale
     }
 
-    fn relearn(
-        &self,
-        state: &mut State,
-        statistics: &DeepStatistics<T>,
-        pass: Pass,
-    ) -> Vec<String> {
+    fn update(&self, state: &mut State, statistics: &DeepStatistics<T>, pass: Pass) -> Vec<String> {
         let part = schedule(pass.pass, self.params.sweeps);
         let rate = part.map(|(rate, _)| rate);
         if let Some((_, part)) = part
@@ -386,9 +383,9 @@ impl<T: Real> Learner<T> for DeepLearner<'_, T> {
         }
         let moments = self.path_moments(&state.layers, &statistics.paths.moments);
         for layer in 0..state.layers.layers.len() {
-            self.relearn_layer(&mut state.layers, layer, &moments, rate);
+            self.update_layer(&mut state.layers, layer, &moments, rate);
         }
-        self.relearn_weights(&mut state.layers, &statistics.paths.moments.total, rate);
+        self.update_weights(&mut state.layers, &statistics.paths.moments.total, rate);
         let mut notes = match part {
             // A part of the rows does not say which components none of them uses.
             Some((rate, part)) => {

@@ -102,7 +102,7 @@ fn in_frame<T: Real>(learner: &DeepLearner<'_, T>, sample: &Table<T>) -> Result<
     let (mut out, mut values) = (Vec::new(), Vec::new());
     let mut lane = sample.lane(0..sample.batches())?;
     while let Some(batch) = lane.next_batch()? {
-        take_rows(&batch, 0..batch.rows, |d, x| learner.frame.cell(d, x).wide(), &mut values);
+        take_rows(&batch, 0..batch.rows, |d, x| learner.frame.cell(d, x).to_f64(), &mut values);
         out.extend(values.iter().map(|x| if x.is_nan() { 0.0 } else { *x }));
     }
     Ok(out)

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use mereo_core::slots::{Frame, Ground};
+use mereo_core::slots::{Frame, Survey};
 use mereo_core::{
     Context, Encode, Learner, Manifest, ModelFile, Pass, Plan, Score, Silent, Source, Statistics,
     Table, Tensor, encode, score,
@@ -52,11 +52,11 @@ impl Fixture {
 /// A learner in the data's own units without a floor.
 fn learner<'a>(
     params: &'a DeepGmmParams,
-    ground: &'a Ground<f64>,
+    survey: &'a Survey<f64>,
     context: &'a Context,
 ) -> DeepLearner<'a, f64> {
     let frame = Frame::new(&[0.0; D], &[1.0; D]);
-    DeepLearner { params, ground, frame, log_scale: 0.0, context }
+    DeepLearner { params, survey, frame, log_scale: 0.0, context }
 }
 
 fn params(em: Em, steps: usize) -> DeepGmmParams {
@@ -75,7 +75,7 @@ fn moments(
     let (mut statistics, mut work) = (learner.statistics(), learner.workspace());
     let mut lane = data.lane(0..data.batches()).unwrap();
     while let Some(batch) = lane.next_batch().unwrap() {
-        learner.look(&prepared, &batch, &mut work, &mut statistics);
+        learner.accumulate(&prepared, &batch, &mut work, &mut statistics);
     }
     statistics.finish();
     let total = statistics.paths.moments.total.clone();
@@ -100,9 +100,9 @@ fn densities_and_responsibilities_agree_with_the_reference() {
 fn soft_path_moments_agree_with_the_reference() {
     let fixture = Fixture::open();
     let (data, context) = (fixture.data(), Context::new(0));
-    let ground = Ground::survey(&data, &context).unwrap();
+    let survey = Survey::of(&data, &context).unwrap();
     let params = params(Em::Soft, 1);
-    let learner = learner(&params, &ground, &context);
+    let learner = learner(&params, &survey, &context);
     let (found, bound, total) = moments(&learner, &fixture.layers(), &data);
     // The reference's own sums are 2e-7 away from the definition; ours must agree with that.
     close(&found.concat(), &fixture.get("soft_T"), 1e-6, "path moments");
@@ -184,9 +184,9 @@ fn objectives_and_gradients_of_components_agree_with_the_reference_and_with_diff
 fn a_hard_pass_is_as_good_as_the_reference_layer_by_layer() {
     let fixture = Fixture::open();
     let (data, context) = (fixture.data(), Context::new(0));
-    let ground = Ground::survey(&data, &context).unwrap();
+    let survey = Survey::of(&data, &context).unwrap();
     let params = params(Em::Hard, 2000);
-    let learner = learner(&params, &ground, &context);
+    let learner = learner(&params, &survey, &context);
     let mut layers = fixture.layers();
     let (moments, before, total) = moments(&learner, &layers, &data);
     close(&[before], &fixture.get("em_obj_before"), 1e-10, "bound before");
@@ -213,7 +213,7 @@ fn a_hard_pass_is_as_good_as_the_reference_layer_by_layer() {
         sum
     };
     for (layer, expected) in fixture.get("em_obj_after_each_layer").into_iter().enumerate() {
-        learner.relearn_layer(&mut layers, layer, &moments, None);
+        learner.update_layer(&mut layers, layer, &moments, None);
         let found = objective(&layers);
         assert!(found >= expected - 1e-7 * expected.abs(), "layer {layer}: {found} {expected}");
         if layer == 0 {
@@ -316,10 +316,10 @@ fn the_kronecker_form_is_the_sum_over_paths() {
 fn the_kronecker_form_has_the_same_optimum() {
     let fixture = Fixture::open();
     let (data, context) = (fixture.data(), Context::new(0));
-    let ground = Ground::survey(&data, &context).unwrap();
+    let survey = Survey::of(&data, &context).unwrap();
     let params = params(Em::Soft, 1);
     let layers = fixture.layers();
-    let (moments, _, _) = moments(&learner(&params, &ground, &context), &layers, &data);
+    let (moments, _, _) = moments(&learner(&params, &survey, &context), &layers, &data);
     for layer in 1..3 {
         for component in 0..SIZES[layer] {
             let (node, now) =
@@ -342,10 +342,10 @@ fn the_kronecker_form_has_the_same_optimum() {
 fn a_step_along_the_gradient_climbs_and_rests_at_the_optimum() {
     let fixture = Fixture::open();
     let (data, context) = (fixture.data(), Context::new(0));
-    let ground = Ground::survey(&data, &context).unwrap();
+    let survey = Survey::of(&data, &context).unwrap();
     let params = params(Em::Soft, 1);
     let layers = fixture.layers();
-    let (moments, _, _) = moments(&learner(&params, &ground, &context), &layers, &data);
+    let (moments, _, _) = moments(&learner(&params, &survey, &context), &layers, &data);
     for layer in 0..3 {
         for component in 0..SIZES[layer] {
             let node = node(&layers, layer, component, &moments);
@@ -395,9 +395,9 @@ fn mini_batches_raise_the_bound() {
 fn an_unused_component_is_revived_and_found_useful() {
     let fixture = Fixture::open();
     let (data, context) = (fixture.data(), Context::new(0));
-    let ground = Ground::survey(&data, &context).unwrap();
+    let survey = Survey::of(&data, &context).unwrap();
     let params = DeepGmmParams { variance_floor: 1e-6, ..params(Em::Soft, 10) };
-    let learner = learner(&params, &ground, &context);
+    let learner = learner(&params, &survey, &context);
     for layer in 0..3 {
         // One component is so far away that no row takes it.
         let mut state = State { layers: fixture.layers(), reseeds: 0 };
@@ -410,11 +410,11 @@ fn an_unused_component_is_revived_and_found_useful() {
             let (mut statistics, mut work) = (learner.statistics(), learner.workspace());
             let mut lane = data.lane(0..data.batches()).unwrap();
             while let Some(batch) = lane.next_batch().unwrap() {
-                learner.look(&prepared, &batch, &mut work, &mut statistics);
+                learner.accumulate(&prepared, &batch, &mut work, &mut statistics);
             }
             statistics.finish();
             last = learner.bound(&statistics);
-            notes.extend(learner.relearn(&mut state, &statistics, at));
+            notes.extend(learner.update(&mut state, &statistics, at));
         }
         let said = format!("unused component 1 of layer {} revived", layer + 1);
         assert!(notes.iter().any(|note| note.starts_with(&said)), "{notes:?}");

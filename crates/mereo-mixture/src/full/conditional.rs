@@ -86,18 +86,19 @@ impl<'a> Conditional<'a> {
         if self.by_precision {
             room.extend(
                 missing.iter().map(|&m| {
-                    -observed.iter().map(|&o| self.at(m, o) * row[o].wide()).sum::<f64>()
+                    -observed.iter().map(|&o| self.at(m, o) * row[o].to_f64()).sum::<f64>()
                 }),
             );
             cholesky_solve(&self.factor, missing.len(), room);
             for (&m, y) in missing.iter().zip(&*room) {
-                row[m] = T::of(*y);
+                row[m] = T::from_f64(*y);
             }
         } else {
-            room.extend(observed.iter().map(|&o| row[o].wide()));
+            room.extend(observed.iter().map(|&o| row[o].to_f64()));
             cholesky_solve(&self.factor, observed.len(), room);
             for &m in missing {
-                row[m] = T::of(observed.iter().zip(&*room).map(|(&o, v)| self.at(m, o) * v).sum());
+                row[m] =
+                    T::from_f64(observed.iter().zip(&*room).map(|(&o, v)| self.at(m, o) * v).sum());
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The passes of mixtures whose components have covariances: see the modules of
 //! [Gaussian](crate::gaussian) and [Student's t](crate::student) mixtures for the updates.
 
-use mereo_core::slots::{Frame, Ground, WorstRow, WorstRows, responsibilities};
+use mereo_core::slots::{Frame, Survey, WorstRow, WorstRows, responsibilities};
 use mereo_core::{
     Batch, Context, Learner, Pass, Real, Result, Source, Start, Statistics, batch_rows,
 };
@@ -54,7 +54,7 @@ pub(crate) struct MixtureLearner<'a, T> {
     pub(crate) floor: f64,
     /// By how many rows covariances are drawn towards what they have in common.
     pub(crate) shrinkage: f64,
-    pub(crate) ground: &'a Ground<T>,
+    pub(crate) survey: &'a Survey<T>,
 }
 
 /// What rows tell.
@@ -97,14 +97,14 @@ pub(crate) struct Prepared<T> {
 }
 
 /// Whether any row misses a cell.
-pub(crate) fn has_holes<T>(ground: &Ground<T>) -> bool {
-    ground.moments.weight.iter().any(|&w| w < ground.moments.rows)
+pub(crate) fn has_holes<T>(survey: &Survey<T>) -> bool {
+    survey.moments.weight.iter().any(|&w| w < survey.moments.rows)
 }
 
 /// Looks at some rows of a batch with components that are ready: `responsible` turns evidence into
 /// responsibilities.
 #[expect(clippy::too_many_arguments, reason = "what is looked with, at, and into")]
-pub(crate) fn look<T: Real>(
+pub(crate) fn accumulate<T: Real>(
     whitened: &Whitened<T>,
     frame: &Frame<T>,
     keep_worst: bool,
@@ -119,13 +119,13 @@ pub(crate) fn look<T: Real>(
         let rows = first..(first + most).min(of.end);
         take_rows(batch, rows.clone(), |d, x| frame.cell(d, x), &mut work.values);
         responsible(work, rows.clone(), batch.weights.map(|w| &w[rows.clone()]));
-        for (row, norm) in rows.zip(&work.norms) {
+        for (row, norm) in rows.zip(&work.log_norms) {
             let weight = batch.weight(row);
             statistics.log_likelihood += weight * norm;
             if keep_worst && weight > 0.0 {
                 statistics.worst.offer(0, *norm, batch.first_row + row, || {
                     let mut cells = vec![f64::NAN; batch.columns];
-                    batch.for_each_observed(row, |d, x| cells[d] = x.wide());
+                    batch.for_each_observed(row, |d, x| cells[d] = x.to_f64());
                     cells
                 });
             }
@@ -136,7 +136,7 @@ pub(crate) fn look<T: Real>(
 
 impl<T: Real> MixtureLearner<'_, T> {
     fn columns(&self) -> usize {
-        self.ground.frame.columns()
+        self.survey.frame.columns()
     }
 
     /// `[D, D]`: what covariances are drawn towards, if they are. One component has nothing in
@@ -156,7 +156,7 @@ impl<T: Real> MixtureLearner<'_, T> {
 
     /// Gives each empty component the look of a row that is explained badly.
     fn seed_empty_components(&self, state: &mut State, worst: &[WorstRow]) -> Vec<String> {
-        let (d, frame) = (self.columns(), &self.ground.frame);
+        let (d, frame) = (self.columns(), &self.survey.frame);
         let size = d * d;
         let common = pooled(&state.covariance, &state.weight, size);
         let mut notes = Vec::new();
@@ -167,7 +167,7 @@ impl<T: Real> MixtureLearner<'_, T> {
             }
             let Some(WorstRow { row, cells, .. }) = worst.next() else { break };
             for (column, &x) in cells.iter().enumerate().filter(|(_, x)| !x.is_nan()) {
-                state.mean[n * d + column] = frame.cell(column, T::of(x)).wide();
+                state.mean[n * d + column] = frame.cell(column, T::from_f64(x)).to_f64();
             }
             if self.shape != Shape::Tied {
                 let own = &mut state.covariance[n * size..(n + 1) * size];
@@ -185,7 +185,7 @@ impl<T: Real> MixtureLearner<'_, T> {
             if let Some(degrees) = &mut state.degrees {
                 degrees[n] = FIRST_DEGREES;
             }
-            state.weight[n] = 1.0 / self.ground.moments.rows.max(1.0);
+            state.weight[n] = 1.0 / self.survey.moments.rows.max(1.0);
             notes.push(format!("empty component {n} seeded from row {row}"));
         }
         normalise(&mut state.weight);
@@ -195,7 +195,7 @@ impl<T: Real> MixtureLearner<'_, T> {
 
     /// Moves means and writes free covariances, about the new means, over those of before. Sums of
     /// components without rows are left out.
-    fn relearn_moments(&self, state: &mut State, moments: &Moments<T>) {
+    fn update_moments(&self, state: &mut State, moments: &Moments<T>) {
         let (d, width) = (self.columns(), self.columns() + 1);
         let size = d * d;
         let tied = self.shape == Shape::Tied;
@@ -250,8 +250,8 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
         restart: usize,
         context: &Context,
     ) -> Result<Start<State>> {
-        let (d, frame) = (self.columns(), &self.ground.frame);
-        let start = clusters(self.ground, self.components, self.floor, source, restart, context)?;
+        let (d, frame) = (self.columns(), &self.survey.frame);
+        let start = clusters(self.survey, self.components, self.floor, source, restart, context)?;
         let count = if self.shape == Shape::Tied { 1 } else { self.components };
         let mut covariance = vec![0.0; count * d * d];
         let mut noise = vec![0.0; self.components * d];
@@ -280,7 +280,7 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
         Ok(Start { state, how: "k-means".into() })
     }
 
-    fn settles(&self, _restart: usize) -> usize {
+    fn settled_from(&self, _restart: usize) -> usize {
         0
     }
 
@@ -297,8 +297,8 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
             self.shrinkage * divergence(&common, &state.covariance, self.columns())
         });
         Prepared {
-            cost: cost / self.ground.moments.rows,
-            whitened: Whitened::new(&shapes, self.columns(), has_holes(self.ground)),
+            cost: cost / self.survey.moments.rows,
+            whitened: Whitened::new(&shapes, self.columns(), has_holes(self.survey)),
             keep_worst: self.has_empty_component(state),
         }
     }
@@ -315,7 +315,7 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
         Work::default()
     }
 
-    fn look(
+    fn accumulate(
         &self,
         prepared: &Prepared<T>,
         batch: &Batch<'_, T>,
@@ -325,25 +325,25 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
         let Prepared { whitened, keep_worst, cost } = prepared;
         let responsible = |work: &mut Work<T>, _, weights: Option<&[f64]>| {
             whitened.evidence(work);
-            let rows = work.norms.len();
+            let rows = work.log_norms.len();
             if self.hard {
-                harden(&mut work.evidence, &mut work.norms, rows, weights);
+                harden(&mut work.evidence, &mut work.log_norms, rows, weights);
             } else {
-                let (evidence, norms) = (&mut work.evidence, &mut work.norms);
-                responsibilities(evidence, norms, self.components, rows, weights);
+                let (evidence, log_norms) = (&mut work.evidence, &mut work.log_norms);
+                responsibilities(evidence, log_norms, self.components, rows, weights);
             }
         };
-        let (frame, rows) = (&self.ground.frame, 0..batch.rows);
-        look(whitened, frame, *keep_worst, batch, rows, work, statistics, responsible);
+        let (frame, rows) = (&self.survey.frame, 0..batch.rows);
+        accumulate(whitened, frame, *keep_worst, batch, rows, work, statistics, responsible);
         let weight = batch.weights.map_or(batch.rows as f64, |weights| weights.iter().sum());
         statistics.log_likelihood -= cost * weight;
     }
 
     fn bound(&self, statistics: &MixtureStatistics<T>) -> f64 {
-        statistics.log_likelihood - self.ground.log_scale()
+        statistics.log_likelihood - self.survey.log_scale()
     }
 
-    fn relearn(
+    fn update(
         &self,
         state: &mut State,
         statistics: &MixtureStatistics<T>,
@@ -353,7 +353,7 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
         let size = d * d;
         let seeding = self.has_empty_component(state);
         let common = self.common(state);
-        self.relearn_moments(state, moments);
+        self.update_moments(state, moments);
         if let Some(common) = common {
             shrink(&mut state.covariance, &moments.total, common, d, self.shrinkage, self.floor);
         } else if let Shape::LowRank(k) = self.shape {

@@ -43,7 +43,7 @@ impl Mixture {
     }
 
     /// Calls `visit(first row, work)` for block after block of a batch, with log densities in
-    /// `work.norms` and responsibilities `[N, R]` in `work.evidence`.
+    /// `work.log_norms` and responsibilities `[N, R]` in `work.evidence`.
     fn for_each_block<T: Real>(
         &self,
         batch: &Batch<'_, T>,
@@ -52,28 +52,28 @@ impl Mixture {
         let mut work = Work::default();
         for first in (0..batch.rows).step_by(ROWS) {
             let rows = first..(first + ROWS).min(batch.rows);
-            take_rows(batch, rows.clone(), |_, x| x.wide(), &mut work.values);
+            take_rows(batch, rows.clone(), |_, x| x.to_f64(), &mut work.values);
             self.whitened.evidence(&mut work);
-            let (evidence, norms) = (&mut work.evidence, &mut work.norms);
-            responsibilities(evidence, norms, self.components(), rows.len(), None);
+            let (evidence, log_norms) = (&mut work.evidence, &mut work.log_norms);
+            responsibilities(evidence, log_norms, self.components(), rows.len(), None);
             visit(first, &mut work);
         }
     }
 
     pub(crate) fn score_batch<T: Real>(&self, batch: &Batch<'_, T>, out: &mut [f64]) {
         self.for_each_block(batch, |first, work| {
-            out[first..first + work.norms.len()].copy_from_slice(&work.norms);
+            out[first..first + work.log_norms.len()].copy_from_slice(&work.log_norms);
         });
     }
 
     pub(crate) fn encode_batch<T: Real>(&self, batch: &Batch<'_, T>, codes: &mut [T]) {
         let n = self.components();
         self.for_each_block(batch, |first, work| {
-            let rows = work.norms.len();
+            let rows = work.log_norms.len();
             for row in 0..rows {
                 let code = &mut codes[(first + row) * n..(first + row + 1) * n];
                 for (component, m) in code.iter_mut().enumerate() {
-                    *m = T::of(work.evidence[component * rows + row]);
+                    *m = T::from_f64(work.evidence[component * rows + row]);
                 }
             }
         });
@@ -86,7 +86,7 @@ impl Mixture {
         let (mut apart, mut filled) = (vec![0.0; d], vec![0.0; d]);
         let mut room = Vec::new();
         self.for_each_block(batch, |first, work| {
-            let rows = work.norms.len();
+            let rows = work.log_norms.len();
             let at = |row: usize, n: usize| work.evidence[n * rows + row];
             for row in 0..rows {
                 let likeliest = (0..self.components())
@@ -113,7 +113,7 @@ impl Mixture {
                 let out = &mut out[(first + row) * d..(first + row + 1) * d];
                 for ((x, c), a) in out.iter_mut().zip(centre).zip(&apart) {
                     let cell = c + a;
-                    *x = T::of(if cell.is_finite() { cell } else { *c });
+                    *x = T::from_f64(if cell.is_finite() { cell } else { *c });
                 }
             }
         });

@@ -38,17 +38,17 @@ mod moments;
 mod whitened;
 
 pub(crate) use learner::{
-    MixtureLearner, MixtureStatistics, Shape, has_holes, in_data_units, look,
+    MixtureLearner, MixtureStatistics, Shape, accumulate, has_holes, in_data_units,
 };
 pub(crate) use mixture::Mixture;
 pub(crate) use moments::Moments;
 pub(crate) use whitened::{Shapes, Whitened, Work, take_rows};
 
-/// Makes the most likely component of every row responsible for all of it, and with `norms` the log
+/// Makes the most likely component of every row responsible for all of it, and with `log_norms` the log
 /// of its joint density: hard EM. Evidence is `[N, R]`.
 pub(crate) fn harden<T: mereo_core::Real>(
     evidence: &mut [T],
-    norms: &mut [T],
+    log_norms: &mut [T],
     rows: usize,
     weights: Option<&[f64]>,
 ) {
@@ -59,10 +59,10 @@ pub(crate) fn harden<T: mereo_core::Real>(
                 best = at;
             }
         }
-        norms[row] = evidence[best];
+        log_norms[row] = evidence[best];
         for at in (row..evidence.len()).step_by(rows.max(1)) {
             evidence[at] = T::ZERO;
         }
-        evidence[best] = T::of(weights.map_or(1.0, |w| w[row]));
+        evidence[best] = T::from_f64(weights.map_or(1.0, |w| w[row]));
     }
 }

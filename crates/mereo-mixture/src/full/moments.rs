@@ -53,7 +53,7 @@ impl<T: Real> Moments<T> {
 
     /// Adds the rows that `work` holds, with its responsibilities.
     pub(crate) fn add(&mut self, whitened: &Whitened<T>, work: &mut Work<T>) {
-        let rows = work.norms.len();
+        let rows = work.log_norms.len();
         for component in 0..self.total.len() {
             let responsible = component * rows..(component + 1) * rows;
             let sum: f64 = work.evidence[responsible.clone()].iter().sum();
@@ -87,7 +87,7 @@ impl<T: Real> Moments<T> {
             if tails {
                 times *= whitened.row_precision(component, observed[row], distance[at.start + row]);
             }
-            let root = T::of(times.sqrt());
+            let root = T::from_f64(times.sqrt());
             chosen.extend(apart.iter().map(|&y| root * y));
             chosen.push(root);
         };
@@ -148,7 +148,7 @@ impl<T: Real> Moments<T> {
         let pieces = self.sums.chunks_mut(size).zip(self.quick.chunks_mut(size));
         in_parallel(pieces, |(sums, quick)| {
             for (sum, quick) in sums.iter_mut().zip(quick) {
-                *sum += quick.wide();
+                *sum += quick.to_f64();
                 *quick = T::ZERO;
             }
         });
@@ -160,7 +160,7 @@ impl<T: Real> Moments<T> {
         let others = other.sums.chunks(size).zip(other.quick.chunks(size));
         in_parallel(self.sums.chunks_mut(size).zip(others), |(sums, (more, quick))| {
             for ((sum, more), quick) in sums.iter_mut().zip(more).zip(quick) {
-                *sum += more + quick.wide();
+                *sum += more + quick.to_f64();
             }
         });
         let pairs = [

@@ -73,7 +73,7 @@ pub(crate) struct Work<T> {
     /// `[N, R]`: evidence, then responsibilities.
     pub(crate) evidence: Vec<f64>,
     /// `[R]`: log densities.
-    pub(crate) norms: Vec<f64>,
+    pub(crate) log_norms: Vec<f64>,
     /// `[N, R]`: for Student's t, squared distances.
     pub(super) distance: Vec<f64>,
     pub(super) patterns: Vec<Pattern>,
@@ -150,7 +150,9 @@ impl<T: Real> Whitened<T> {
                 *log = white.log_determinant;
                 *blurred = 0.5 * shapes.blur * white.matrix.iter().map(|w| w * w).sum::<f64>();
                 for (i, row) in white.matrix.chunks(d).enumerate() {
-                    row.iter().enumerate().for_each(|(j, w)| turned[j * width + i] = T::of(*w));
+                    row.iter()
+                        .enumerate()
+                        .for_each(|(j, w)| turned[j * width + i] = T::from_f64(*w));
                 }
                 if let Some(precision) = precise {
                     product_self(precision, Matrix::new(&white.matrix, d, d), false);
@@ -167,7 +169,7 @@ impl<T: Real> Whitened<T> {
             log_weight.map(|(n, (w, scale))| w.max(1e-300).ln() - blurred[n / sharing] / scale);
         Self {
             columns,
-            mean: shapes.mean.iter().map(|&m| T::of(m)).collect(),
+            mean: shapes.mean.iter().map(|&m| T::from_f64(m)).collect(),
             turned,
             width,
             log_determinant,
@@ -247,7 +249,7 @@ impl<T: Real> Whitened<T> {
         }
         work.apart.resize(rows * d, T::ZERO);
         work.white.resize(rows * self.width, T::ZERO);
-        work.norms.resize(rows, 0.0);
+        work.log_norms.resize(rows, 0.0);
         work.evidence.resize(rows * self.components(), 0.0);
         if self.has_tails() {
             work.distance.resize(rows * self.components(), 0.0);
@@ -257,7 +259,7 @@ impl<T: Real> Whitened<T> {
     /// The log joint density of every component and row, `[N, R]`, into `work.evidence`.
     pub(crate) fn evidence(&self, work: &mut Work<T>) {
         self.begin(work);
-        let (rows, sharing) = (work.norms.len(), self.sharing());
+        let (rows, sharing) = (work.log_norms.len(), self.sharing());
         // What missing cells are filled with depends on the mean: such rows share nothing.
         let shared = !self.centre.is_empty() && work.patterns.is_empty();
         for component in 0..self.components() {
@@ -288,10 +290,10 @@ impl<T: Real> Whitened<T> {
     /// `work.lost`.
     fn differences(&self, component: usize, work: &mut Work<T>) {
         let (d, mean) = (self.columns, self.mean(component));
-        let Work { values, apart, lost, patterns, room, norms, .. } = work;
+        let Work { values, apart, lost, patterns, room, log_norms, .. } = work;
         subtract(values, mean, apart);
         lost.clear();
-        lost.resize(norms.len(), 0.0);
+        lost.resize(log_norms.len(), 0.0);
         for pattern in &*patterns {
             let conditional = self.conditional(component, pattern);
             for &row in &pattern.rows {
@@ -364,7 +366,7 @@ impl<T: Real> Whitened<T> {
         out.iter_mut().for_each(|square| *square = (*square * by).min(FARTHEST));
     }
 
-    /// Turns squared distances of some rows into log joint densities, given what their holes cost.
+    /// StartsInTurn squared distances of some rows into log joint densities, given what their holes cost.
     fn logs(&self, component: usize, observed: &[usize], lost: &[f64], out: &mut [f64]) {
         let (d, scale) = (self.columns, self.scale[component]);
         let log_determinant = self.log_determinant[component / self.sharing()];
@@ -384,8 +386,8 @@ impl<T: Real> Whitened<T> {
         let (d, width) = (self.columns, self.width);
         let turned = &self.turned[component / self.sharing() * d * width..];
         for i in 0..d {
-            let known: f64 = (0..i).map(|j| turned[j * width + i].wide() * z[j]).sum();
-            z[i] = (z[i] - known) / turned[i * width + i].wide();
+            let known: f64 = (0..i).map(|j| turned[j * width + i].to_f64() * z[j]).sum();
+            z[i] = (z[i] - known) / turned[i * width + i].to_f64();
         }
         let by = self.scale[component].sqrt();
         z.iter_mut().for_each(|y| *y *= by);
@@ -418,12 +420,12 @@ fn about<T: Real>(means: &[f64], w: &[f64], centre: &mut [T], offset: &mut [T]) 
     let count = means.len() / d;
     for (i, centre) in centre.iter_mut().enumerate() {
         let sum: f64 = means.iter().skip(i).step_by(d).map(|m| m / count as f64).sum();
-        *centre = T::of(sum);
+        *centre = T::from_f64(sum);
     }
     for (mean, offset) in means.chunks(d).zip(offset.chunks_mut(offset.len() / count)) {
         for (out, row) in offset.iter_mut().zip(w.chunks(d)) {
-            let way = row.iter().zip(mean).zip(&*centre).map(|((w, m), c)| w * (m - c.wide()));
-            *out = T::of(way.sum());
+            let way = row.iter().zip(mean).zip(&*centre).map(|((w, m), c)| w * (m - c.to_f64()));
+            *out = T::from_f64(way.sum());
         }
     }
 }
@@ -457,7 +459,7 @@ fn squares<T: Real>(rows: &[T], columns: usize, out: &mut [f64]) {
                     }
                 }
                 let rest: T = rest.iter().map(|&v| v * v).sum();
-                *out = (folded(sums) + rest).wide().min(FARTHEST);
+                *out = (folded(sums) + rest).to_f64().min(FARTHEST);
             }
         },
     );
@@ -479,7 +481,7 @@ fn squares_from<T: Real>(rows: &[T], from: &[T], out: &mut [f64]) {
                     }
                 }
                 let rest: T = rest.iter().zip(far).map(|(&v, &p)| (v - p) * (v - p)).sum();
-                *out = (folded(sums) + rest).wide().min(FARTHEST);
+                *out = (folded(sums) + rest).to_f64().min(FARTHEST);
             }
         },
     );

@@ -1,6 +1,6 @@
 //! Learning from a source: the start, and the loop.
 
-use mereo_core::slots::Ground;
+use mereo_core::slots::Survey;
 use mereo_core::{
     Context, Learned, Observer, Plan, Real, Result, Source, Start, Training, learn, score,
 };
@@ -39,10 +39,10 @@ fn fit_as<T: Real>(
 ) -> Result<(Gmm, Training)> {
     params.check()?;
     params.check_columns(source.columns())?;
-    let ground = Ground::survey(source, context)?;
+    let survey = Survey::of(source, context)?;
     let shape = match params.covariance {
         Covariance::Spherical | Covariance::Diagonal => {
-            let learner = GmmLearner { params, ground: &ground };
+            let learner = GmmLearner { params, survey: &survey };
             let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
             let State { prior, mean, variance, .. } = state;
             let spread = if params.covariance == Covariance::Spherical {
@@ -64,10 +64,10 @@ fn fit_as<T: Real>(
         tails: false,
         floor: params.variance_floor,
         shrinkage: params.shrinkage,
-        ground: &ground,
+        survey: &survey,
     };
     let Learned { state, mut training } = learn(&learner, source, plan, context, observer)?;
-    let frame = &ground.frame;
+    let frame = &survey.frame;
     let (mean, covariance) = in_data_units(frame, &state.mean, &state.covariance);
     let d = frame.columns();
     let spread = match shape {
@@ -87,7 +87,7 @@ fn fit_as<T: Real>(
     let model = Gmm::of_spread(state.weight, mean, spread);
     if params.shrinkage > 0.0 && !context.stop().asked() {
         let scores = score(&model, source, context)?;
-        training.log_likelihood = Some(scores.mean * ground.moments.rows);
+        training.log_likelihood = Some(scores.mean * survey.moments.rows);
     }
     Ok((model, training))
 }
@@ -99,12 +99,12 @@ pub(super) fn start<T: Real>(
     restart: usize,
     context: &Context,
 ) -> Result<Start<State>> {
-    let GmmLearner { params, ground } = learner;
+    let GmmLearner { params, survey } = learner;
     let start =
-        clusters(ground, params.components, params.variance_floor, source, restart, context)?;
+        clusters(survey, params.components, params.variance_floor, source, restart, context)?;
     let mut variance = start.variance;
     if params.covariance == Covariance::Spherical {
-        for own in variance.chunks_exact_mut(ground.reference.len()) {
+        for own in variance.chunks_exact_mut(survey.reference.len()) {
             let mean = own.iter().sum::<f64>() / own.len() as f64;
             own.fill(mean);
         }

@@ -2,7 +2,7 @@
 
 use mereo_core::math::HALF_LOG_TWO_PI;
 use mereo_core::slots::{
-    Evidence, Ground, SlotMoments, SlotParams, SlotStatistics, SlotWork, WorstRow, WorstRows,
+    Evidence, SlotMoments, SlotParams, SlotStatistics, SlotWork, Survey, WorstRow, WorstRows,
     responsibilities,
 };
 use mereo_core::{Batch, Context, Learner, Pass, Real, Result, Source, Start, Statistics};
@@ -28,7 +28,7 @@ pub(super) struct State {
 /// Learns a Gaussian mixture by EM.
 pub(super) struct GmmLearner<'a, T> {
     pub(super) params: &'a GmmParams,
-    pub(super) ground: &'a Ground<T>,
+    pub(super) survey: &'a Survey<T>,
 }
 
 /// What rows tell.
@@ -82,7 +82,7 @@ impl<T: Real> GmmLearner<'_, T> {
     /// The variance of each column that floors are relative to: for spherical components the mean
     /// of all.
     fn reference(&self) -> Vec<f64> {
-        let own = &self.ground.reference;
+        let own = &self.survey.reference;
         if self.params.covariance == Covariance::Spherical {
             return vec![own.iter().sum::<f64>() / own.len() as f64; own.len()];
         }
@@ -95,11 +95,11 @@ impl<T: Real> GmmLearner<'_, T> {
     }
 
     /// Means, and one variance for all columns of a component.
-    fn relearn_spherical(&self, state: &mut State, moments: &SlotMoments, floor: &[f64]) {
-        let (frame, columns) = (&self.ground.frame, floor.len());
+    fn update_spherical(&self, state: &mut State, moments: &SlotMoments, floor: &[f64]) {
+        let (frame, columns) = (&self.survey.frame, floor.len());
         let free = vec![0.0; columns];
         let mut variance = state.variance.clone();
-        moments.relearn(frame, &free, &mut state.mean, &mut variance);
+        moments.update(frame, &free, &mut state.mean, &mut variance);
         for (n, own) in state.variance.chunks_exact_mut(columns).enumerate() {
             let counts = &moments.count[n * columns..(n + 1) * columns];
             let count: f64 = counts.iter().sum();
@@ -133,7 +133,7 @@ impl<T: Real> GmmLearner<'_, T> {
                 }
                 state.variance[i] = (SEEDED_VARIANCE * reference[d]).max(floor[d]);
             }
-            state.prior[component] = 1.0 / self.ground.moments.rows.max(1.0);
+            state.prior[component] = 1.0 / self.survey.moments.rows.max(1.0);
             notes.push(format!("empty component {component} seeded from row {row}"));
         }
         normalise(&mut state.prior);
@@ -161,7 +161,7 @@ impl<T: Real> Learner<T> for GmmLearner<'_, T> {
         super::fit::start(self, source, restart, context)
     }
 
-    fn settles(&self, _restart: usize) -> usize {
+    fn settled_from(&self, _restart: usize) -> usize {
         0
     }
 
@@ -177,15 +177,15 @@ impl<T: Real> Learner<T> for GmmLearner<'_, T> {
             log_prior: &log_prior,
         };
         Prepared {
-            evidence: Evidence::in_frame(&params, &self.ground.frame, &self.ground.form),
+            evidence: Evidence::in_frame(&params, &self.survey.frame, &self.survey.form),
             keep_worst: self.has_empty_component(state),
         }
     }
 
     fn statistics(&self) -> GmmStatistics<T> {
-        let (components, columns) = (self.params.components, self.ground.frame.columns());
+        let (components, columns) = (self.params.components, self.survey.frame.columns());
         GmmStatistics {
-            slots: SlotStatistics::new(components, columns, &self.ground.form),
+            slots: SlotStatistics::new(components, columns, &self.survey.form),
             log_likelihood: 0.0,
             observed: 0.0,
             worst: WorstRows::new(1, components),
@@ -196,52 +196,47 @@ impl<T: Real> Learner<T> for GmmLearner<'_, T> {
         SlotWork::remembering()
     }
 
-    fn look(
+    fn accumulate(
         &self,
         prepared: &Prepared<T>,
         batch: &Batch<'_, T>,
         work: &mut SlotWork<T>,
         statistics: &mut GmmStatistics<T>,
     ) {
-        prepared.evidence.of(batch, work);
-        work.norms.resize(batch.rows, T::ZERO);
+        prepared.evidence.evaluate(batch, work);
+        work.log_norms.resize(batch.rows, T::ZERO);
         let components = self.params.components;
-        let (slots, norms) = (&mut work.slots, &mut work.norms);
+        let (slots, log_norms) = (&mut work.slots, &mut work.log_norms);
         if self.params.hard {
-            harden(slots, norms, batch.rows, batch.weights);
+            harden(slots, log_norms, batch.rows, batch.weights);
         } else {
-            responsibilities(slots, norms, components, batch.rows, batch.weights);
+            responsibilities(slots, log_norms, components, batch.rows, batch.weights);
         }
-        for (row, norm) in work.norms.iter().enumerate() {
-            statistics.log_likelihood += batch.weight(row) * norm.wide();
+        for (row, norm) in work.log_norms.iter().enumerate() {
+            statistics.log_likelihood += batch.weight(row) * norm.to_f64();
         }
         statistics.observed += work.observed;
         if prepared.keep_worst {
-            statistics.worst.offer_batch(0, batch, &work.norms);
+            statistics.worst.offer_batch(0, batch, &work.log_norms);
         }
         statistics.slots.add(batch, prepared.evidence.frame(), work);
     }
 
     fn bound(&self, statistics: &GmmStatistics<T>) -> f64 {
-        statistics.log_likelihood - HALF_LOG_TWO_PI * statistics.observed - self.ground.log_scale()
+        statistics.log_likelihood - HALF_LOG_TWO_PI * statistics.observed - self.survey.log_scale()
     }
 
-    fn relearn(
-        &self,
-        state: &mut State,
-        statistics: &GmmStatistics<T>,
-        _pass: Pass,
-    ) -> Vec<String> {
+    fn update(&self, state: &mut State, statistics: &GmmStatistics<T>, _pass: Pass) -> Vec<String> {
         let floor = self.floor();
         let seeding = self.has_empty_component(state);
         state.prior.copy_from_slice(&statistics.slots.total);
         normalise(&mut state.prior);
-        let frame = &self.ground.frame;
+        let frame = &self.survey.frame;
         let moments = statistics.slots.moments(frame);
         if self.params.covariance == Covariance::Spherical {
-            self.relearn_spherical(state, &moments, &floor);
+            self.update_spherical(state, &moments, &floor);
         } else {
-            moments.relearn(frame, &floor, &mut state.mean, &mut state.variance);
+            moments.update(frame, &floor, &mut state.mean, &mut state.variance);
         }
         if seeding {
             self.seed_empty_components(state, statistics.worst.of(0), &floor)

@@ -5,8 +5,8 @@ use std::path::Path;
 use mereo_core::math::{packed, softmax};
 use mereo_core::slots::{Densities, RowCells};
 use mereo_core::{
-    Batch, Encode, Looks, Manifest, ModelFile, Parts, PartsView, Random, Real, Reconstruct, Result,
-    Sample, Score, ScoreKind, Tensor, draw,
+    Appearance, Batch, Encode, Manifest, ModelFile, Parts, PartsView, Random, Real, Reconstruct,
+    Result, Sample, Score, ScoreKind, Tensor, draw,
 };
 use rand_distr::{Distribution, StandardNormal};
 
@@ -300,7 +300,7 @@ impl<T: Real> Encode<T> for Gmm {
         self.for_each_row(batch, |row, _, responsible| {
             let code = &mut codes[row * self.components..(row + 1) * self.components];
             for (m, &r) in code.iter_mut().zip(responsible) {
-                *m = T::of(r);
+                *m = T::from_f64(r);
             }
         });
     }
@@ -333,7 +333,7 @@ impl<T: Real> Reconstruct<T> for Gmm {
             }
             let out = &mut out[row * columns..(row + 1) * columns];
             for ((x, c), a) in out.iter_mut().zip(centre).zip(&apart) {
-                *x = T::of(c + a);
+                *x = T::from_f64(c + a);
             }
         });
     }
@@ -385,7 +385,7 @@ impl Parts for Gmm {
             columns: self.columns,
             parts: 1,
             states: self.components,
-            looks: Looks::States,
+            appearance: Appearance::States,
             gate: &self.gate,
             state_prior: &self.weight,
             mean: &self.mean,

@@ -1,6 +1,6 @@
 //! Learning from a source.
 
-use mereo_core::slots::Ground;
+use mereo_core::slots::Survey;
 use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Training, learn};
 
 use super::{Student, StudentParams};
@@ -32,7 +32,7 @@ fn fit_as<T: Real>(
 ) -> Result<(Student, Training)> {
     params.check()?;
     params.check_columns(source.columns())?;
-    let ground = Ground::survey(source, context)?;
+    let survey = Survey::of(source, context)?;
     let learner = MixtureLearner {
         described: format!("student {params:?}"),
         components: params.components,
@@ -41,9 +41,9 @@ fn fit_as<T: Real>(
         tails: true,
         floor: params.variance_floor,
         shrinkage: 0.0,
-        ground: &ground,
+        survey: &survey,
     };
     let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
-    let (mean, scale) = in_data_units(&ground.frame, &state.mean, &state.covariance);
+    let (mean, scale) = in_data_units(&survey.frame, &state.mean, &state.covariance);
     Ok((Student::new(&state.weight, mean, scale, state.degrees.unwrap_or_default()), training))
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use mereo_core::math::packed;
 use mereo_core::{
-    Batch, Encode, Error, Looks, Manifest, ModelFile, Parts, PartsView, Random, Real, Reconstruct,
-    Result, Sample, Score, ScoreKind, Tensor,
+    Appearance, Batch, Encode, Error, Manifest, ModelFile, Parts, PartsView, Random, Real,
+    Reconstruct, Result, Sample, Score, ScoreKind, Tensor,
 };
 
 use crate::files::{mean_shape, take_covariances};
@@ -218,7 +218,7 @@ impl Parts for Student {
             columns: self.columns(),
             parts: 1,
             states: self.components(),
-            looks: Looks::States,
+            appearance: Appearance::States,
             gate: &self.gate,
             state_prior: self.weight(),
             mean: &self.mean,

@@ -24,9 +24,9 @@ pub(crate) struct FactorWork {
 }
 
 impl ClassLayer {
-    /// What looking needs, habits being where factors are centred.
+    /// What looking needs, priors over states being where factors are centred.
     pub(crate) fn of_factors(&self, parts: usize, pseudo_count: f64) -> FactorClasses<'_> {
-        let squares: f64 = self.habits.iter().map(|v| v * v).sum();
+        let squares: f64 = self.class_state_prior.iter().map(|v| v * v).sum();
         FactorClasses {
             layer: self,
             log_class: self.log_class(),
@@ -36,15 +36,16 @@ impl ClassLayer {
         }
     }
 
-    /// Re-estimates both from what rows told, habits being where factors are centred.
-    pub(crate) fn relearn_factors(&mut self, told: &ClassStatistics, pseudo_count: f64) {
-        self.relearn_prior(told, pseudo_count);
+    /// Re-estimates both from what rows told, priors over states being where factors are centred.
+    pub(crate) fn update_factors(&mut self, told: &ClassStatistics, pseudo_count: f64) {
+        self.update_prior(told, pseudo_count);
         let slots = self.slots();
         for (class, &total) in told.total.iter().enumerate() {
-            // A class without rows keeps its habits.
+            // A class without rows keeps its priors over states.
             if total + pseudo_count > 0.0 {
                 for slot in class * slots..(class + 1) * slots {
-                    self.habits[slot] = told.habits[slot] / (total + pseudo_count);
+                    self.class_state_prior[slot] =
+                        told.class_state_prior[slot] / (total + pseudo_count);
                 }
             }
         }
@@ -52,10 +53,10 @@ impl ClassLayer {
 }
 
 impl FactorClasses<'_> {
-    /// Turns a row's codes of all parts, expectations of `(1, s, s sᵀ)` without classes
+    /// StartsInTurn a row's codes of all parts, expectations of `(1, s, s sᵀ)` without classes
     /// (pairs packed, `[K, V]`), into those with classes; `norm` is the sum of the logs of their
     /// normalisers. Returns the log of the row's normaliser.
-    pub(crate) fn look(
+    pub(crate) fn infer(
         &self,
         codes: &mut [f64],
         norm: f64,
@@ -118,7 +119,7 @@ impl FactorClasses<'_> {
             let share = weight * z;
             told.total[class] += share;
             let means = &work.means[class * slots..(class + 1) * slots];
-            let sums = &mut told.habits[class * slots..(class + 1) * slots];
+            let sums = &mut told.class_state_prior[class * slots..(class + 1) * slots];
             sums.iter_mut().zip(means).for_each(|(sum, m)| *sum += share * m);
         }
     }
@@ -131,7 +132,7 @@ mod tests {
     #[test]
     fn a_class_moves_codes_as_its_prior_says() {
         // One part of one factor: P = 4, h = 2 without classes, so Ω = 1/4 and m = 1/2.
-        let layer = ClassLayer { prior: vec![0.25, 0.75], habits: vec![2.0, -1.0] };
+        let layer = ClassLayer { prior: vec![0.25, 0.75], class_state_prior: vec![2.0, -1.0] };
         let classes = layer.of_factors(1, 0.0);
         let mut work = FactorWork::default();
         let plain = [1.0, 0.5, 0.5];
@@ -140,7 +141,7 @@ mod tests {
             0.5 * (2.0 + v).powi(2) / 4.0 - 0.5 * v * v
         };
         let mut codes = plain;
-        let norm = classes.look(&mut codes, log_norm(0.0), None, &mut work);
+        let norm = classes.infer(&mut codes, log_norm(0.0), None, &mut work);
         let terms = [0.25 * log_norm(2.0).exp(), 0.75 * log_norm(-1.0).exp()];
         let total: f64 = terms.iter().sum();
         assert!((norm - total.ln()).abs() < 1e-12);
@@ -150,7 +151,7 @@ mod tests {
         assert!((codes[1] - mean).abs() < 1e-12);
         assert!((codes[2] - 0.25 - second).abs() < 1e-12);
         let mut codes = plain;
-        let norm = classes.look(&mut codes, 0.0, Some(1), &mut work);
+        let norm = classes.infer(&mut codes, 0.0, Some(1), &mut work);
         assert!((norm - (0.75f64.ln() + log_norm(-1.0) - log_norm(0.0))).abs() < 1e-12);
         assert!((codes[1] - means[1]).abs() < 1e-12);
     }

@@ -2,7 +2,7 @@
 //!
 //! # States
 //!
-//! A row belongs to one of N classes, n with probability `β_n`, and each class has its own habits:
+//! A row belongs to one of N classes, n with probability `β_n`, and each class has its own priors over states:
 //! part k shows state j with probability `b_nkj`. Everything below the states stays as it was.
 //! With `q(y, s | x) = z_n Π_k m_nk` the bound gains terms in z, and row c's share of it is
 //!
@@ -130,19 +130,22 @@ impl ClassPlan {
     }
 }
 
-/// What is learned of classes: how common they are, and their habits.
+/// What is learned of classes: how common they are, and their priors over states.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ClassLayer {
     /// `[N]`.
     pub(crate) prior: Vec<f64>,
     /// `[N, K, J]`: how common each state is, or where each factor is centred.
-    pub(crate) habits: Vec<f64>,
+    pub(crate) class_state_prior: Vec<f64>,
 }
 
 impl ClassLayer {
-    /// Classes that are equally common and have the same habits, `[K, J]`.
-    pub(crate) fn alike(classes: usize, habits: &[f64]) -> Self {
-        Self { prior: vec![1.0 / classes as f64; classes], habits: habits.repeat(classes) }
+    /// Classes that are equally common and have the same priors over states, `[K, J]`.
+    pub(crate) fn alike(classes: usize, class_state_prior: &[f64]) -> Self {
+        Self {
+            prior: vec![1.0 / classes as f64; classes],
+            class_state_prior: class_state_prior.repeat(classes),
+        }
     }
 
     /// Number of classes, N.
@@ -151,15 +154,15 @@ impl ClassLayer {
     }
 
     fn slots(&self) -> usize {
-        self.habits.len() / self.prior.len()
+        self.class_state_prior.len() / self.prior.len()
     }
 
-    /// The habits of a class, `[K, J]`.
+    /// The priors over states of a class, `[K, J]`.
     pub(crate) fn of(&self, class: usize) -> &[f64] {
-        &self.habits[class * self.slots()..(class + 1) * self.slots()]
+        &self.class_state_prior[class * self.slots()..(class + 1) * self.slots()]
     }
 
-    /// The mean of the habits over all classes, `[K, J]`.
+    /// The mean of the priors over states over all classes, `[K, J]`.
     pub(crate) fn marginal(&self) -> Vec<f64> {
         let mut all = vec![0.0; self.slots()];
         for (class, beta) in self.prior.iter().enumerate() {
@@ -170,7 +173,7 @@ impl ClassLayer {
         all
     }
 
-    /// The habits of a hybrid, `[K, J]`: in each of these parts those of a class, or the mean of
+    /// The priors over states of a hybrid, `[K, J]`: in each of these parts those of a class, or the mean of
     /// several by weight.
     pub(crate) fn blend(&self, parts: usize, blend: &[Vec<(usize, f64)>]) -> Result<Vec<f64>> {
         let problem = |text: String| Err(Error::option("class", text));
@@ -178,7 +181,7 @@ impl ClassLayer {
             return problem(format!("{} parts of {parts} are blended", blend.len()));
         }
         let of_part = self.slots() / parts;
-        let mut habits = vec![0.0; self.slots()];
+        let mut class_state_prior = vec![0.0; self.slots()];
         for (part, blend) in blend.iter().enumerate() {
             let total: f64 = blend.iter().map(|(_, weight)| weight).sum();
             let proper = |&(class, weight): &(usize, f64)| {
@@ -192,11 +195,11 @@ impl ClassLayer {
             }
             for &(class, weight) in blend {
                 for slot in part * of_part..(part + 1) * of_part {
-                    habits[slot] += weight / total * self.of(class)[slot];
+                    class_state_prior[slot] += weight / total * self.of(class)[slot];
                 }
             }
         }
-        Ok(habits)
+        Ok(class_state_prior)
     }
 
     /// What pseudo-counts of the classes themselves add to the bound.
@@ -212,11 +215,11 @@ impl ClassLayer {
         if pseudo_count == 0.0 {
             return 0.0;
         }
-        let logs = self.habits.iter().map(|p| p.max(LEAST).ln());
+        let logs = self.class_state_prior.iter().map(|p| p.max(LEAST).ln());
         self.log_prior(pseudo_count) + pseudo_count * logs.sum::<f64>()
     }
 
-    fn relearn_prior(&mut self, told: &ClassStatistics, pseudo_count: f64) {
+    fn update_prior(&mut self, told: &ClassStatistics, pseudo_count: f64) {
         let rows: f64 = told.total.iter().sum();
         let all = rows + pseudo_count * self.prior.len() as f64;
         for (beta, total) in self.prior.iter_mut().zip(&told.total) {
@@ -224,21 +227,22 @@ impl ClassLayer {
         }
     }
 
-    /// Re-estimates both from what rows told, habits being how common states are.
-    pub(crate) fn relearn_states(
+    /// Re-estimates both from what rows told, priors over states being how common states are.
+    pub(crate) fn update_states(
         &mut self,
         told: &ClassStatistics,
         states: usize,
         pseudo_count: f64,
     ) {
-        self.relearn_prior(told, pseudo_count);
+        self.update_prior(told, pseudo_count);
         let slots = self.slots();
         for (class, &total) in told.total.iter().enumerate() {
-            // A class without rows keeps its habits.
+            // A class without rows keeps its priors over states.
             if total + pseudo_count > 0.0 {
                 let all = total + pseudo_count * states as f64;
                 for slot in class * slots..(class + 1) * slots {
-                    self.habits[slot] = (told.habits[slot] + pseudo_count) / all;
+                    self.class_state_prior[slot] =
+                        (told.class_state_prior[slot] + pseudo_count) / all;
                 }
             }
         }
@@ -247,11 +251,11 @@ impl ClassLayer {
     /// What looking needs, in the data's type.
     pub(crate) fn prepare<T: Real>(&self, states: usize, pseudo_count: f64) -> PreparedClasses<T> {
         let (classes, slots) = (self.classes(), self.slots());
-        let mut by_part = Vec::with_capacity(self.habits.len());
+        let mut by_part = Vec::with_capacity(self.class_state_prior.len());
         for part in 0..slots / states {
             for class in 0..classes {
-                let habits = &self.of(class)[part * states..(part + 1) * states];
-                by_part.extend(habits.iter().map(|b| T::of(b.max(LEAST))));
+                let class_state_prior = &self.of(class)[part * states..(part + 1) * states];
+                by_part.extend(class_state_prior.iter().map(|b| T::from_f64(b.max(LEAST))));
             }
         }
         PreparedClasses {
@@ -284,7 +288,7 @@ pub(crate) fn class_prior_of(
     file.take_distributions("class_prior", &shape[..shape.len().min(1)], path).map(Some)
 }
 
-/// Turns the logs of `β_n Π_k S_nk` of a row into how likely each class is, or the label if there is
+/// StartsInTurn the logs of `β_n Π_k S_nk` of a row into how likely each class is, or the label if there is
 /// one; returns the log of the row's normaliser.
 fn settle(logs: &mut [f64], label: Option<u32>) -> f64 {
     if let Some(label) = label.map(|label| label as usize).filter(|&label| label < logs.len()) {
@@ -315,7 +319,7 @@ pub(crate) struct ClassWork<T> {
     /// z, `[N, R]`.
     pub(crate) posterior: Vec<f64>,
     /// The log normaliser of each row, `[R]`.
-    pub(crate) norms: Vec<f64>,
+    pub(crate) log_norms: Vec<f64>,
     /// S, then Q, `[K, N, R]`.
     sums: Vec<T>,
     /// One part's codes over U, `[J, R]`, or statistics, `[N, J]`.
@@ -329,33 +333,35 @@ pub(crate) struct ClassStatistics {
     /// `Σ_c z_n`, `[N]`.
     total: Vec<f64>,
     /// `Σ_c z_n m_nkj`, `[N, K, J]`.
-    habits: Vec<f64>,
+    class_state_prior: Vec<f64>,
 }
 
 impl ClassStatistics {
     pub(crate) fn new(classes: usize, slots: usize) -> Self {
-        Self { total: vec![0.0; classes], habits: vec![0.0; classes * slots] }
+        Self { total: vec![0.0; classes], class_state_prior: vec![0.0; classes * slots] }
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
         let pairs = self.total.iter_mut().zip(&other.total);
-        pairs.chain(self.habits.iter_mut().zip(&other.habits)).for_each(|(a, b)| *a += b);
+        pairs
+            .chain(self.class_state_prior.iter_mut().zip(&other.class_state_prior))
+            .for_each(|(a, b)| *a += b);
     }
 
     pub(crate) fn reset(&mut self) {
         self.total.fill(0.0);
-        self.habits.fill(0.0);
+        self.class_state_prior.fill(0.0);
     }
 }
 
 impl<T: Real> PreparedClasses<T> {
-    /// Turns evidence `[K, J, R]`, without priors, into the rows' codes, in place and times the
+    /// StartsInTurn evidence `[K, J, R]`, without priors, into the rows' codes, in place and times the
     /// rows' weights. Leaves in `work` the classes' posterior and the rows' log normalisers; in
-    /// `norms` `[K, R]` how well the best state of each part explains each row.
-    pub(crate) fn look(
+    /// `log_norms` `[K, R]` how well the best state of each part explains each row.
+    pub(crate) fn infer(
         &self,
         evidence: &mut [T],
-        norms: &mut [T],
+        log_norms: &mut [T],
         labels: Option<&[Option<u32>]>,
         weights: Option<&[f64]>,
         work: &mut ClassWork<T>,
@@ -363,19 +369,19 @@ impl<T: Real> PreparedClasses<T> {
     ) {
         let (classes, states) = (self.classes, self.states);
         let parts = self.by_part.len() / (classes * states);
-        let rows = norms.len() / parts;
-        below_best(evidence, norms, states, rows);
+        let rows = log_norms.len() / parts;
+        below_best(evidence, log_norms, states, rows);
         exp_in_place(evidence);
         work.sums.resize(parts * classes * rows, T::ZERO);
         for part in 0..parts {
             product(
                 &mut work.sums[part * classes * rows..(part + 1) * classes * rows],
-                self.habits(part),
+                self.class_state_prior(part),
                 Matrix::new(&evidence[part * states * rows..], states, rows),
                 false,
             );
         }
-        self.infer(norms, labels, rows, work);
+        self.posterior(log_norms, labels, rows, work);
         self.divide(weights, rows, work);
         let slots = parts * states;
         let mut told = told;
@@ -395,40 +401,44 @@ impl<T: Real> PreparedClasses<T> {
                 work.product.resize(classes * states, T::ZERO);
                 let shares = Matrix::new(shares, classes, rows);
                 product_nt(&mut work.product, shares, Matrix::new(codes, states, rows), false);
-                let habits = &self.by_part[part * classes * states..(part + 1) * classes * states];
-                for (i, (q, b)) in work.product.iter().zip(habits).enumerate() {
+                let class_state_prior =
+                    &self.by_part[part * classes * states..(part + 1) * classes * states];
+                for (i, (q, b)) in work.product.iter().zip(class_state_prior).enumerate() {
                     let (class, state) = (i / states, i % states);
-                    told.habits[class * slots + part * states + state] += q.wide() * b.wide();
+                    told.class_state_prior[class * slots + part * states + state] +=
+                        q.to_f64() * b.to_f64();
                 }
             }
             work.product.resize(states * rows, T::ZERO);
             let shares = Matrix::new(shares, classes, rows);
-            product_tn(&mut work.product, self.habits(part), shares, false);
+            product_tn(&mut work.product, self.class_state_prior(part), shares, false);
             for (u, &p) in codes.iter_mut().zip(&work.product) {
                 *u *= p;
             }
         }
     }
 
-    fn habits(&self, part: usize) -> Matrix<'_, T> {
+    fn class_state_prior(&self, part: usize) -> Matrix<'_, T> {
         let (classes, states) = (self.classes, self.states);
         Matrix::new(&self.by_part[part * classes * states..], classes, states)
     }
 
     /// The posterior of the classes and the log normalisers, from S and the labels.
-    fn infer(
+    fn posterior(
         &self,
-        norms: &[T],
+        log_norms: &[T],
         labels: Option<&[Option<u32>]>,
         rows: usize,
         work: &mut ClassWork<T>,
     ) {
         let classes = self.classes;
-        let ClassWork { posterior, norms: out, sums, logs, .. } = work;
+        let ClassWork { posterior, log_norms: out, sums, logs, .. } = work;
         posterior.clear();
         posterior.resize(classes * rows, 0.0);
         out.clear();
-        out.extend((0..rows).map(|r| norms.chunks_exact(rows).map(|n| n[r].wide()).sum::<f64>()));
+        out.extend(
+            (0..rows).map(|r| log_norms.chunks_exact(rows).map(|n| n[r].to_f64()).sum::<f64>()),
+        );
         logs.clear();
         for &log in &self.log_class {
             logs.resize(logs.len() + rows, log);
@@ -440,7 +450,7 @@ impl<T: Real> PreparedClasses<T> {
             for part in sums.chunks_exact(classes * rows) {
                 let sums = &part[class * rows..(class + 1) * rows];
                 for ((running, log), sum) in running.iter_mut().zip(&mut *logs).zip(sums) {
-                    *running *= sum.wide();
+                    *running *= sum.to_f64();
                     if *running < 1e-150 {
                         *log += running.ln();
                         *running = 1.0;
@@ -469,15 +479,17 @@ impl<T: Real> PreparedClasses<T> {
         for sums in work.sums.chunks_exact_mut(self.classes * rows) {
             for (i, (sum, z)) in sums.iter_mut().zip(&work.posterior).enumerate() {
                 let weight = weights.map_or(1.0, |w| w[i % rows]);
-                *sum = T::of(weight * z / sum.wide());
+                *sum = T::from_f64(weight * z / sum.to_f64());
             }
         }
     }
 }
 
-/// Takes each part's best evidence off all of its states', row by row, and keeps it in `norms`.
-fn below_best<T: Real>(evidence: &mut [T], norms: &mut [T], states: usize, rows: usize) {
-    for (part, best) in evidence.chunks_exact_mut(states * rows).zip(norms.chunks_exact_mut(rows)) {
+/// Takes each part's best evidence off all of its states', row by row, and keeps it in `log_norms`.
+fn below_best<T: Real>(evidence: &mut [T], log_norms: &mut [T], states: usize, rows: usize) {
+    for (part, best) in
+        evidence.chunks_exact_mut(states * rows).zip(log_norms.chunks_exact_mut(rows))
+    {
         best.copy_from_slice(&part[..rows]);
         for slot in part[rows..].chunks_exact(rows) {
             for (best, &e) in best.iter_mut().zip(slot) {

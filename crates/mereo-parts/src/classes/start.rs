@@ -18,7 +18,7 @@ pub(crate) const SHORT_PASSES: usize = 30;
 const STARTS: usize = 32;
 const SHORT: usize = 30;
 const LONG: usize = 200;
-/// The share of a first class's habits that its first row has; the rest is everybody's.
+/// The share of a first class's priors over states that its first row has; the rest is everybody's.
 const OWN: f64 = 0.5;
 
 /// Rows of which all is known but their classes.
@@ -50,18 +50,18 @@ impl<T: Real> Known for KnownStates<'_, T> {
     }
 
     fn code(&self, slot: usize, row: usize) -> f64 {
-        self.codes[slot * self.weights.len() + row].wide()
+        self.codes[slot * self.weights.len() + row].to_f64()
     }
 
     fn pass(&self, layer: &mut ClassLayer, told: &mut ClassStatistics) -> f64 {
         let parts = layer.slots() / self.states;
-        let mut norms = vec![T::ZERO; parts * self.weights.len()];
+        let mut log_norms = vec![T::ZERO; parts * self.weights.len()];
         let (mut evidence, mut work) = (self.evidence.to_vec(), ClassWork::default());
         let prepared = layer.prepare(self.states, self.pseudo_count);
         let weights = Some(self.weights);
-        prepared.look(&mut evidence, &mut norms, None, weights, &mut work, Some(told));
-        layer.relearn_states(told, self.states, self.pseudo_count);
-        let rows: f64 = work.norms.iter().zip(self.weights).map(|(n, w)| n * w).sum();
+        prepared.infer(&mut evidence, &mut log_norms, None, weights, &mut work, Some(told));
+        layer.update_states(told, self.states, self.pseudo_count);
+        let rows: f64 = work.log_norms.iter().zip(self.weights).map(|(n, w)| n * w).sum();
         rows + prepared.log_prior
     }
 }
@@ -70,7 +70,7 @@ impl<T: Real> Known for KnownStates<'_, T> {
 pub(crate) struct KnownFactors<'a> {
     /// Codes without classes, `[R, K, V]`, and the sums of the logs of their normalisers, `[R]`.
     pub(crate) codes: &'a [f64],
-    pub(crate) norms: &'a [f64],
+    pub(crate) log_norms: &'a [f64],
     pub(crate) weights: &'a [f64],
     pub(crate) parts: usize,
     pub(crate) factors: usize,
@@ -96,15 +96,15 @@ impl Known for KnownFactors<'_> {
         for (row, &weight) in self.weights.iter().enumerate() {
             codes.clear();
             codes.extend_from_slice(&self.codes[row * of_row..(row + 1) * of_row]);
-            bound += weight * classes.look(&mut codes, self.norms[row], None, &mut work);
+            bound += weight * classes.infer(&mut codes, self.log_norms[row], None, &mut work);
             classes.tell(weight, &work, told);
         }
-        layer.relearn_factors(told, self.pseudo_count);
+        layer.update_factors(told, self.pseudo_count);
         bound
     }
 }
 
-/// The likeliest classes of rows whose parts have these habits on the whole, `[K, J]`.
+/// The likeliest classes of rows whose parts have these priors over states on the whole, `[K, J]`.
 pub(crate) fn cluster(
     known: &dyn Known,
     classes: usize,
@@ -135,7 +135,7 @@ fn spread(known: &dyn Known, classes: usize, marginal: &[f64], mut random: Rando
     for class in 0..classes {
         let chosen = draw(&far, &mut random).unwrap_or(0);
         for slot in 0..slots {
-            let habit = &mut layer.habits[class * slots + slot];
+            let habit = &mut layer.class_state_prior[class * slots + slot];
             *habit = OWN * known.code(slot, chosen) + (1.0 - OWN) * marginal[slot];
         }
         for row in 0..rows {

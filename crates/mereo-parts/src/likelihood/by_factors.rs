@@ -15,7 +15,7 @@ use super::{
 use crate::Mcfa;
 use crate::classes::{ClassLayer, FactorWork};
 use crate::mcfa::{Normal, Tensors, factor, place, width};
-use crate::per_row::Appearance;
+use crate::per_row::RowAppearance;
 
 /// How often gates and factors are found anew for the proposal.
 const ROUNDS: usize = 12;
@@ -44,7 +44,10 @@ impl<'a> Factors<'a> {
         let model = model.tensors();
         let Tensors { parts, factors, columns, gate_prior, loading, noise, .. } = model;
         let classes = match view {
-            Some(view) => ClassLayer { prior: view.prior.to_vec(), habits: view.habits.to_vec() },
+            Some(view) => ClassLayer {
+                prior: view.prior.to_vec(),
+                class_state_prior: view.class_state_prior.to_vec(),
+            },
             None => ClassLayer::alike(1, &vec![0.0; parts * factors]),
         };
         let inverse: Vec<f64> = noise.iter().map(|n| 1.0 / n.sqrt()).collect();
@@ -161,7 +164,7 @@ impl<'a> Row<'a> {
             if round + 1 == ROUNDS {
                 self.factor_covariances();
             }
-            classes.look(&mut self.codes, norm, None, &mut self.classes);
+            classes.infer(&mut self.codes, norm, None, &mut self.classes);
             for o in 0..observed {
                 for (part, log) in of_column.iter_mut().enumerate() {
                     let i = part * observed + o;
@@ -279,7 +282,7 @@ impl Hidden for Row<'_> {
                 normal.iter_mut().for_each(|e| *e = StandardNormal.sample(random));
                 let at = |class: usize| class * slots + part * j;
                 if component >= about {
-                    let centre = &classes.habits[at(component - about)..][..j];
+                    let centre = &classes.class_state_prior[at(component - about)..][..j];
                     self.causes.extend(normal.iter().zip(centre).map(|(e, v)| e + v));
                     continue;
                 }

@@ -45,7 +45,11 @@ impl<'a> States<'a> {
         Self {
             classes: classes.map_or(1, |c| c.prior.len()),
             log_class: classes.map_or_else(|| vec![0.0], |c| c.prior.iter().map(log).collect()),
-            log_habit: classes.map_or(model.state_prior, |c| c.habits).iter().map(log).collect(),
+            log_habit: classes
+                .map_or(model.state_prior, |c| c.class_state_prior)
+                .iter()
+                .map(log)
+                .collect(),
             cost: model.variance.iter().map(|v| 0.5 * v.ln() + HALF_LOG_TWO_PI).collect(),
             inverse: model.variance.iter().map(|v| 1.0 / v.sqrt()).collect(),
             log_gate: model.gate_prior.iter().map(log).collect(),
@@ -186,17 +190,18 @@ impl<'a> Row<'a> {
             self.refine();
             let mut shares: Vec<f64> = (0..*classes)
                 .map(|n| {
-                    let habits = &log_habit[n * slots..(n + 1) * slots];
+                    let class_state_prior = &log_habit[n * slots..(n + 1) * slots];
                     let mut logs: Vec<f64> =
-                        habits.iter().zip(&self.evidence).map(|(b, e)| b + e).collect();
+                        class_state_prior.iter().zip(&self.evidence).map(|(b, e)| b + e).collect();
                     log_class[n] + logs.chunks_exact_mut(model.states).map(softmax).sum::<f64>()
                 })
                 .collect();
             softmax(&mut shares);
             for (power, share) in [(1.0, SHARES[0]), (0.5, SHARES[1])] {
                 for (n, of_class) in shares.iter().enumerate() {
-                    let habits = &log_habit[n * slots..(n + 1) * slots];
-                    let logs = habits.iter().zip(&self.evidence).map(|(b, e)| power * (b + e));
+                    let class_state_prior = &log_habit[n * slots..(n + 1) * slots];
+                    let logs =
+                        class_state_prior.iter().zip(&self.evidence).map(|(b, e)| power * (b + e));
                     let component = Component::new(share * of_class, logs.collect(), model.states);
                     self.components.push(component);
                 }
@@ -204,8 +209,12 @@ impl<'a> Row<'a> {
         }
         let share = if from == Proposal::Prior { 1.0 } else { SHARES[2] };
         for (n, log) in log_class.iter().enumerate() {
-            let habits = log_habit[n * slots..(n + 1) * slots].to_vec();
-            self.components.push(Component::new(share * log.exp(), habits, model.states));
+            let class_state_prior = log_habit[n * slots..(n + 1) * slots].to_vec();
+            self.components.push(Component::new(
+                share * log.exp(),
+                class_state_prior,
+                model.states,
+            ));
         }
     }
 
@@ -345,8 +354,8 @@ impl Hidden for Row<'_> {
             proposal.add(component.log_share + of_parts, 1.0);
         }
         for (n, out) in by_class.iter_mut().enumerate() {
-            let habits = &self.of.log_habit[n * slots..(n + 1) * slots];
-            let prior: f64 = (0..parts).map(|k| habits[slot(k)]).sum();
+            let class_state_prior = &self.of.log_habit[n * slots..(n + 1) * slots];
+            let prior: f64 = (0..parts).map(|k| class_state_prior[slot(k)]).sum();
             *out = self.of.log_class[n] + prior + log;
         }
         let count = self.counts[cause];
@@ -461,7 +470,7 @@ impl<T: Real> Classify<T> for Mcvq {
     ) {
         let classes = Classify::<T>::classes(self);
         if how == Likelihood::Bound {
-            let posterior = self.look(batch).classes;
+            let posterior = self.infer(batch).classes;
             for (i, out) in out.iter_mut().enumerate() {
                 let (row, class) = (i / classes, i % classes);
                 *out = posterior.get(class * batch.rows + row).copied().unwrap_or(1.0);

@@ -2,7 +2,7 @@
 //! parts learns a sample of the rows for a while without classes, and those rows are clustered by
 //! their factors.
 
-use mereo_core::slots::Ground;
+use mereo_core::slots::Survey;
 use mereo_core::{Context, Plan, Real, Result, Schedule, Source, Start, sample_rows};
 
 use super::Mcfa;
@@ -27,27 +27,27 @@ pub(super) fn with_classes<T: Real>(
         return Ok(start);
     }
     let sample = sample_rows(source, CLASS_ROWS, "classes", context)?;
-    let ground = Ground::survey(&sample, context)?;
-    let of_sample = Starts { params: starts.params, ground: &ground };
+    let survey = Survey::of(&sample, context)?;
+    let of_sample = Starts { params: starts.params, survey: &survey };
     let short = Plan { restarts: 1, passes: SHORT_PASSES, tolerance: 0.0, checkpoints: None };
     let (gate, floor) = (Some(Gate::Standard), Schedule::linear(1.0, 0.1, SHORT_PASSES));
     let mut state = of_sample.go_on(&sample, &start.state, gate, &short, floor, context)?.state;
     let rows = sample.rows();
     let of_row = parts * width(factors);
-    let (mut codes, mut norms) = (vec![0.0; rows * of_row], vec![0.0; rows]);
+    let (mut codes, mut log_norms) = (vec![0.0; rows * of_row], vec![0.0; rows]);
     let model = Mcfa::from_state(state.clone(), parts, factors);
     let mut lane = sample.lane(0..sample.batches())?;
     while let Some(batch) = lane.next_batch()? {
         model.find(&batch, |found| {
             let row = batch.first_row + found.row;
             codes[row * of_row..(row + 1) * of_row].copy_from_slice(found.codes);
-            norms[row] = found.bound;
+            log_norms[row] = found.bound;
         });
     }
     let weights = sample.about().weights.clone().unwrap_or_else(|| vec![1.0; rows]);
     let known = KnownFactors {
         codes: &codes,
-        norms: &norms,
+        log_norms: &log_norms,
         weights: &weights,
         parts,
         factors,

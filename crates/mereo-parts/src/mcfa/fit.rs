@@ -1,6 +1,6 @@
 //! Learning from a source.
 
-use mereo_core::slots::Ground;
+use mereo_core::slots::Survey;
 use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Training, learn};
 
 use super::classes::with_classes;
@@ -8,7 +8,7 @@ use super::learner::McfaLearner;
 use super::starts::Starts;
 use super::{Mcfa, McfaParams};
 use crate::classes::ClassPlan;
-use crate::starts::{Turns, falling_floor};
+use crate::starts::{StartsInTurn, falling_floor};
 
 mereo_core::fit_here! {
     /// Learns an MCFA model.
@@ -34,10 +34,10 @@ fn fit_as<T: Real>(
     observer: &mut dyn Observer,
 ) -> Result<(Mcfa, Training)> {
     params.check()?;
-    let ground = Ground::survey(source, context)?;
-    let starts = Starts { params, ground: &ground };
+    let survey = Survey::of(source, context)?;
+    let starts = Starts { params, survey: &survey };
     let classes = ClassPlan::of(params.classes, params.class_pseudo_count, source)?;
-    let turns = Turns::new(&starts, &ground.form);
+    let turns = StartsInTurn::new(&starts, &survey.form);
     let start = |source: &dyn Source<T>, restart: usize, context: &Context| {
         let start = turns.start(source, restart, context)?;
         match classes {

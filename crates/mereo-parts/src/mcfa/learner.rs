@@ -13,7 +13,7 @@ use super::regression::{Sums, factor_of, solve_column};
 use crate::Gate;
 use crate::classes::{ClassLayer, ClassPlan, ClassStatistics, FactorWork};
 use crate::gate::{log_entropic_prior, move_gate, prior_of_gates};
-use crate::per_row::{Appearance, PerRow, ROUNDS, RowSums, RowWork};
+use crate::per_row::{PerRow, ROUNDS, RowAppearance, RowSums, RowWork};
 use mereo_core::Memory;
 
 /// Fewer rows than this say nothing of a column.
@@ -35,7 +35,7 @@ pub(crate) struct State {
 }
 
 /// Makes the first state of a restart.
-pub(crate) type Starter<'a, T> =
+pub(crate) type MakeStart<'a, T> =
     dyn Fn(&dyn Source<T>, usize, &Context) -> Result<Start<State>> + Sync + 'a;
 
 /// Learns MCFA by variational EM.
@@ -56,7 +56,7 @@ pub(crate) struct McfaLearner<'a, T> {
     pub(crate) form: Form,
     /// Classes to learn, if any.
     pub(crate) classes: Option<ClassPlan>,
-    pub(crate) start: &'a Starter<'a, T>,
+    pub(crate) start: &'a MakeStart<'a, T>,
     /// What the user chose, for checkpoints.
     pub(crate) description: String,
 }
@@ -173,7 +173,7 @@ impl<T: Real> McfaLearner<'_, T> {
         let mut mean = vec![T::ZERO; j * rows];
         for (part, (omega, log_norm)) in prepared.complete.iter().enumerate() {
             let natural = &work.natural[part * (1 + j) * rows..(part + 1) * (1 + j) * rows];
-            let narrow: Vec<T> = omega.iter().map(|&v| T::of(v)).collect();
+            let narrow: Vec<T> = omega.iter().map(|&v| T::from_f64(v)).collect();
             product(
                 &mut mean,
                 Matrix::new(&narrow, j, j),
@@ -182,15 +182,15 @@ impl<T: Real> McfaLearner<'_, T> {
             );
             for row in 0..rows {
                 let fit: f64 = (0..j)
-                    .map(|f| mean[f * rows + row].wide() * natural[(1 + f) * rows + row].wide())
+                    .map(|f| mean[f * rows + row].to_f64() * natural[(1 + f) * rows + row].to_f64())
                     .sum();
                 statistics.bound +=
-                    batch.weight(row) * (natural[row].wide() + 0.5 * fit + log_norm);
+                    batch.weight(row) * (natural[row].to_f64() + 0.5 * fit + log_norm);
             }
             let start = (1 + part * j) * rows;
             let weighed = &mut work.linear.slots[start..start + j * rows];
             for (i, (out, &m)) in weighed.iter_mut().zip(&mean).enumerate() {
-                *out = batch.weights.map_or(m, |w| m * T::of(w[i % rows]));
+                *out = batch.weights.map_or(m, |w| m * T::from_f64(w[i % rows]));
             }
             product_nt(
                 &mut square,
@@ -201,7 +201,7 @@ impl<T: Real> McfaLearner<'_, T> {
             let sums = &mut statistics.complete[part * pairs(j)..(part + 1) * pairs(j)];
             for r in 0..j {
                 for c in 0..=r {
-                    sums[place(r, c)] += square[r * j + c].wide() + weight * omega[r * j + c];
+                    sums[place(r, c)] += square[r * j + c].to_f64() + weight * omega[r * j + c];
                 }
             }
         }
@@ -220,7 +220,7 @@ impl<T: Real> McfaLearner<'_, T> {
         let (rows, j, normal) = (batch.rows, self.factors, self.normal());
         let (many, wide) = (pairs(j), width(j));
         if !complete {
-            prepared.pairs.of(batch, &mut work.pairs);
+            prepared.pairs.evaluate(batch, &mut work.pairs);
         }
         let pseudo_count = self.classes.map_or(0.0, |plan| plan.pseudo_count);
         let classes = prepared.classes.as_ref().map(|c| c.of_factors(self.parts, pseudo_count));
@@ -230,13 +230,13 @@ impl<T: Real> McfaLearner<'_, T> {
             let mut norm = 0.0;
             for (part, code) in codes.chunks_exact_mut(wide).enumerate() {
                 for v in 0..=j {
-                    natural[v] = work.natural[(part * (1 + j) + v) * rows + row].wide();
+                    natural[v] = work.natural[(part * (1 + j) + v) * rows + row].to_f64();
                 }
                 for t in part * many..(part + 1) * many {
                     natural[1 + j + t % many] = if complete {
                         prepared.complete_pairs[t]
                     } else {
-                        work.pairs.slots[t * rows + row].wide()
+                        work.pairs.slots[t * rows + row].to_f64()
                     };
                 }
                 norm += normal.code(part, &natural, code);
@@ -244,21 +244,21 @@ impl<T: Real> McfaLearner<'_, T> {
             let weight = batch.weight(row);
             if let (Some(classes), Some(told)) = (&classes, &mut statistics.classes) {
                 let label = labels.and_then(|labels| labels[row]);
-                norm = classes.look(&mut codes, norm, label, &mut work.classes);
+                norm = classes.infer(&mut codes, norm, label, &mut work.classes);
                 classes.tell(weight, &work.classes, told);
             }
             statistics.bound += weight * norm;
             for (part, code) in codes.chunks_exact(wide).enumerate() {
                 for f in 0..j {
                     work.linear.slots[(1 + part * j + f) * rows + row] =
-                        T::of(weight * code[1 + f]);
+                        T::from_f64(weight * code[1 + f]);
                 }
                 for t in 0..many {
                     let told = weight * code[1 + j + t];
                     if complete {
                         statistics.complete[part * many + t] += told;
                     } else {
-                        work.pairs.slots[(part * many + t) * rows + row] = T::of(told);
+                        work.pairs.slots[(part * many + t) * rows + row] = T::from_f64(told);
                     }
                 }
             }
@@ -277,7 +277,7 @@ impl<T: Real> McfaLearner<'_, T> {
 
     /// Offset, loading and noise of every column under every part from tied sums; returns the
     /// expected errors `[D, K]`.
-    fn relearn_tied(
+    fn update_tied(
         &self,
         state: &mut State,
         statistics: &McfaStatistics<T>,
@@ -313,7 +313,7 @@ impl<T: Real> McfaLearner<'_, T> {
                 let (first, second) = (moments.first[d], moments.second[d]);
                 let sums = Sums { count, first, second, mean: &mean, product: &product };
                 errors[d * self.parts + part] =
-                    self.relearn_column(state, part, d, &lower, &sums, floor[d]);
+                    self.update_column(state, part, d, &lower, &sums, floor[d]);
             }
         }
         errors
@@ -321,7 +321,7 @@ impl<T: Real> McfaLearner<'_, T> {
 
     /// The same from sums in which rows count by their own gates; returns how much of each
     /// column's rows each part has, `[D, K]`.
-    fn relearn_rows(&self, state: &mut State, moments: &SlotMoments, floor: &[f64]) -> Vec<f64> {
+    fn update_rows(&self, state: &mut State, moments: &SlotMoments, floor: &[f64]) -> Vec<f64> {
         let (columns, j) = (self.columns(), self.factors);
         let mut shares = vec![0.0; columns * self.parts];
         let mut lower = vec![0.0; pairs(j)];
@@ -344,14 +344,14 @@ impl<T: Real> McfaLearner<'_, T> {
                 factor_of(&sum, &mean, count, &mut lower);
                 let (first, second) = (moments.first[at(0)], moments.second[at(0)]);
                 let sums = Sums { count, first, second, mean: &mean, product: &product };
-                self.relearn_column(state, part, d, &lower, &sums, floor[d]);
+                self.update_column(state, part, d, &lower, &sums, floor[d]);
             }
         }
         shares
     }
 
     /// One column of one part; returns its expected error, `½ (n log ψ + S/ψ)`.
-    fn relearn_column(
+    fn update_column(
         &self,
         state: &mut State,
         part: usize,
@@ -391,8 +391,8 @@ impl<T: Real> Learner<T> for McfaLearner<'_, T> {
         (self.start)(source, restart, context)
     }
 
-    fn settles(&self, _restart: usize) -> usize {
-        self.gate.map_or(0, Gate::settles).max(self.floor.settles())
+    fn settled_from(&self, _restart: usize) -> usize {
+        self.gate.map_or(0, Gate::settled_from).max(self.floor.settled_from())
     }
 
     fn prepare(&self, state: &State, pass: Pass) -> Prepared<T> {
@@ -483,7 +483,7 @@ impl<T: Real> Learner<T> for McfaLearner<'_, T> {
         work.memory.recall(memory);
     }
 
-    fn look(
+    fn accumulate(
         &self,
         prepared: &Prepared<T>,
         batch: &Batch<'_, T>,
@@ -503,12 +503,12 @@ impl<T: Real> Learner<T> for McfaLearner<'_, T> {
             return;
         }
         let rows = batch.rows;
-        prepared.linear.of(batch, &mut work.linear);
+        prepared.linear.evaluate(batch, &mut work.linear);
         // What the rows tell is added from where their evidence stood.
         std::mem::swap(&mut work.linear.slots, &mut work.natural);
         work.linear.slots.resize((1 + self.parts * self.factors) * rows, T::ZERO);
         for (row, one) in work.linear.slots[..rows].iter_mut().enumerate() {
-            *one = T::of(batch.weight(row));
+            *one = T::from_f64(batch.weight(row));
         }
         statistics.bound -= HALF_LOG_TWO_PI * work.linear.observed;
         let complete = matches!(
@@ -531,25 +531,20 @@ impl<T: Real> Learner<T> for McfaLearner<'_, T> {
         statistics.bound - units + statistics.rows.log_entropic_prior
     }
 
-    fn relearn(
-        &self,
-        state: &mut State,
-        statistics: &McfaStatistics<T>,
-        pass: Pass,
-    ) -> Vec<String> {
+    fn update(&self, state: &mut State, statistics: &McfaStatistics<T>, pass: Pass) -> Vec<String> {
         let floor: Vec<f64> = self.reference.iter().map(|v| v * self.floor.at(pass.pass)).collect();
         if let (Some(layer), Some(told), Some(plan)) =
             (&mut state.classes, &statistics.classes, self.classes)
         {
-            layer.relearn_factors(told, plan.pseudo_count);
+            layer.update_factors(told, plan.pseudo_count);
         }
         if self.is_per_row(pass) {
             let moments = statistics.rows.moments(self.columns());
-            let shares = self.relearn_rows(state, &moments, &floor);
+            let shares = self.update_rows(state, &moments, &floor);
             prior_of_gates(&mut state.gate, &shares, self.parts, self.entropic);
             return Vec::new();
         }
-        let errors = self.relearn_tied(state, statistics, &floor);
+        let errors = self.update_tied(state, statistics, &floor);
         if let Some(gate) = self.gate {
             let temperature = gate.temperature(pass.pass, self.rows);
             move_gate(&mut state.gate, &errors, &self.observed, self.rows, temperature);

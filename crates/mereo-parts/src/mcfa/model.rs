@@ -5,8 +5,8 @@ use std::path::Path;
 use mereo_core::math::{HALF_LOG_TWO_PI, packed as pairs};
 use mereo_core::slots::{Form, Frame, RowCells};
 use mereo_core::{
-    Batch, ClassView, Encode, Error, Explain, Looks, Manifest, ModelFile, Parts, PartsView, Random,
-    Real, Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
+    Appearance, Batch, ClassView, Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView,
+    Random, Real, Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
 };
 use rand_distr::{Distribution, StandardNormal};
 
@@ -15,7 +15,7 @@ use super::learner::State;
 use super::normal::{Normal, place, width};
 use crate::classes::{ClassLayer, FactorWork, class_prior_of};
 use crate::gate::{has_gates_of_rows, say_gates_of_rows};
-use crate::per_row::{Appearance, PerRow, ROUNDS_ALONE, RowWork};
+use crate::per_row::{PerRow, ROUNDS_ALONE, RowAppearance, RowWork};
 
 /// How far up and down each factor a part's looks are shown, in deviations of the factor.
 const SHOWN: f64 = 2.0;
@@ -33,8 +33,8 @@ pub struct Mcfa {
     noise: Vec<f64>,
     gates_of_rows: bool,
     classes: Option<ClassLayer>,
-    /// What each part can look like, `[K, 1 + 2J, D]`: see [`Looks::Factors`].
-    looks: Vec<f64>,
+    /// What each part can look like, `[K, 1 + 2J, D]`: see [`Appearance::Factors`].
+    appearance: Vec<f64>,
     /// The offset is the look that stands for the part, `[K, 1 + 2J]`.
     look_prior: Vec<f64>,
 }
@@ -105,7 +105,7 @@ impl Mcfa {
             noise,
             gates_of_rows: false,
             classes: None,
-            looks,
+            appearance: looks,
             look_prior,
         }
     }
@@ -123,7 +123,7 @@ impl Mcfa {
     /// The classes that factors depend on, if they do.
     pub fn class_view(&self) -> Option<ClassView<'_>> {
         let classes = self.classes.as_ref()?;
-        Some(ClassView { prior: &classes.prior, habits: &classes.habits })
+        Some(ClassView { prior: &classes.prior, class_state_prior: &classes.class_state_prior })
     }
 
     /// The same parts without classes, the factors of each centred where a class has them, or at the
@@ -220,8 +220,8 @@ impl Mcfa {
             None => None,
             Some(prior) => {
                 let shape = [prior.len(), parts, factors];
-                let habits = file.take_means("factor_mean", &shape, path)?;
-                Some(ClassLayer { prior, habits })
+                let class_state_prior = file.take_means("factor_mean", &shape, path)?;
+                Some(ClassLayer { prior, class_state_prior })
             }
         };
         let model = Self::new(factors, [gate, gate_prior, loading, offset, noise], parts);
@@ -240,10 +240,10 @@ impl Mcfa {
         file.insert("loading", Tensor::new(vec![k, d, j], self.loading.clone()));
         file.insert("offset", Tensor::new(vec![k, d], self.offset.clone()));
         file.insert("noise", Tensor::new(vec![k, d], self.noise.clone()));
-        if let Some(ClassLayer { prior, habits }) = &self.classes {
+        if let Some(ClassLayer { prior, class_state_prior }) = &self.classes {
             let n = prior.len();
             file.insert("class_prior", Tensor::new(vec![n], prior.clone()));
-            file.insert("factor_mean", Tensor::new(vec![n, k, j], habits.clone()));
+            file.insert("factor_mean", Tensor::new(vec![n, k, j], class_state_prior.clone()));
         }
         file
     }
@@ -254,7 +254,7 @@ impl Mcfa {
     }
 
     /// What a part with this code makes of a column.
-    fn look(&self, part: usize, column: usize, code: &[f64]) -> f64 {
+    fn appearance(&self, part: usize, column: usize, code: &[f64]) -> f64 {
         let moved = self.loading_of(part, column).iter().zip(&code[1..]);
         self.offset[part * self.columns + column] + moved.map(|(l, m)| l * m).sum::<f64>()
     }
@@ -327,7 +327,7 @@ impl Mcfa {
                 bound += self.code(&normal, part, &mut natural, code);
             }
             if let Some(classes) = &classes {
-                bound = classes.look(&mut codes, bound, None, &mut work);
+                bound = classes.infer(&mut codes, bound, None, &mut work);
             }
             visit(&Found { row, codes: &codes, gates: None, classes: &work.posterior, bound });
         }
@@ -428,7 +428,7 @@ impl<T: Real> Encode<T> for Mcfa {
             let out = &mut codes[found.row * self.parts * j..(found.row + 1) * self.parts * j];
             for (out, code) in out.chunks_exact_mut(j).zip(found.codes.chunks_exact(width(j))) {
                 for (out, m) in out.iter_mut().zip(&code[1..]) {
-                    *out = T::of(m.clamp(-T::LARGEST, T::LARGEST));
+                    *out = T::from_f64(m.clamp(-T::LARGEST, T::LARGEST));
                 }
             }
         });
@@ -452,10 +452,10 @@ impl<T: Real> Reconstruct<T> for Mcfa {
                             .gates
                             .as_ref()
                             .map_or(self.gate[d * self.parts + part], |g| g[part][d]);
-                        gate * self.look(part, d, &found.codes[part * v..(part + 1) * v])
+                        gate * self.appearance(part, d, &found.codes[part * v..(part + 1) * v])
                     })
                     .sum();
-                *out = T::of(if x.is_nan() { 0.0 } else { x.clamp(-T::LARGEST, T::LARGEST) });
+                *out = T::from_f64(if x.is_nan() { 0.0 } else { x.clamp(-T::LARGEST, T::LARGEST) });
             }
         });
     }
@@ -492,7 +492,11 @@ impl Sample for Mcfa {
             }
         }
         let look = |part: usize, d: usize| {
-            self.look(part, d, &codes[part * (1 + self.factors)..(part + 1) * (1 + self.factors)])
+            self.appearance(
+                part,
+                d,
+                &codes[part * (1 + self.factors)..(part + 1) * (1 + self.factors)],
+            )
         };
         for (d, x) in row.iter_mut().enumerate() {
             let prior = &self.gate_prior[d * self.parts..(d + 1) * self.parts];
@@ -513,10 +517,10 @@ impl Parts for Mcfa {
             columns: self.columns,
             parts: self.parts,
             states: 1 + 2 * self.factors,
-            looks: Looks::Factors,
+            appearance: Appearance::Factors,
             gate: &self.gate,
             state_prior: &self.look_prior,
-            mean: &self.looks,
+            mean: &self.appearance,
         }
     }
 }
@@ -537,8 +541,9 @@ impl<T: Real> Explain<T> for Mcfa {
                         Some(gates) => gates[part][d],
                         None => {
                             let i = part * self.columns + d;
-                            let look = self.look(part, d, &found.codes[part * v..(part + 1) * v]);
-                            let apart = x.wide() - look;
+                            let look =
+                                self.appearance(part, d, &found.codes[part * v..(part + 1) * v]);
+                            let apart = x.to_f64() - look;
                             self.gate_prior[d * self.parts + part].ln()
                                 - 0.5 * (self.noise[i].ln() + apart * apart / self.noise[i])
                         }

@@ -8,7 +8,7 @@
 
 use mereo_core::math::{cholesky_solve, packed};
 
-use crate::per_row::Appearance;
+use crate::per_row::RowAppearance;
 
 /// The place of a pair, `row >= column`, among the packed ones.
 pub(crate) fn place(row: usize, column: usize) -> usize {
@@ -35,7 +35,7 @@ pub(crate) fn factor(matrix: &mut [f64], size: usize, least: f64) {
     }
 }
 
-/// Turns `L` into `(L Lᵀ)^-1`, packed, in place.
+/// StartsInTurn `L` into `(L Lᵀ)^-1`, packed, in place.
 fn invert(lower: &mut [f64], size: usize) {
     // L^-1, column by column.
     for c in 0..size {
@@ -59,7 +59,7 @@ pub(crate) struct Normal {
     pub(crate) factors: usize,
 }
 
-impl Appearance for Normal {
+impl RowAppearance for Normal {
     fn code(&self, _part: usize, natural: &[f64], code: &mut [f64]) -> f64 {
         let size = self.factors;
         let (head, matrix) = code.split_at_mut(1 + size);

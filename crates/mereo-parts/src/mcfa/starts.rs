@@ -1,6 +1,6 @@
 //! First states of MCFA: see [`crate::starts`].
 
-use mereo_core::slots::Ground;
+use mereo_core::slots::Survey;
 use mereo_core::{
     Context, Error, Learned, Plan, Random, Real, Result, Schedule, Silent, Source, Start, Table,
     learn, sample_rows,
@@ -11,7 +11,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::McfaParams;
 use super::learner::{McfaLearner, State};
 use crate::Gate;
-use crate::starts::{Begin, DENSE_SAMPLE, filled_row, gates_of_groups};
+use crate::starts::{DENSE_SAMPLE, StartParts, filled_row, gates_of_groups};
 
 /// Passes that find the factors of groups of columns while the gate is held.
 const FACTOR_PASSES: usize = 25;
@@ -21,7 +21,7 @@ const FIRST_LOADING: f64 = 0.3;
 /// Makes first states for data of which this is known.
 pub(super) struct Starts<'a, T> {
     pub(super) params: &'a McfaParams,
-    pub(super) ground: &'a Ground<T>,
+    pub(super) survey: &'a Survey<T>,
 }
 
 impl<T: Real> Starts<'_, T> {
@@ -32,11 +32,11 @@ impl<T: Real> Starts<'_, T> {
             gate,
             entropic: 0.0,
             floor,
-            reference: self.ground.reference.clone(),
-            rows: self.ground.moments.rows,
-            observed: self.ground.moments.weight.clone(),
-            frame: self.ground.frame.clone(),
-            form: self.ground.form.clone(),
+            reference: self.survey.reference.clone(),
+            rows: self.survey.moments.rows,
+            observed: self.survey.moments.weight.clone(),
+            frame: self.survey.frame.clone(),
+            form: self.survey.form.clone(),
             classes: None,
             start: &|_, _, _| {
                 Err(Error::option("restarts", "this learner goes on from a given state"))
@@ -52,13 +52,13 @@ impl<T: Real> Starts<'_, T> {
         State {
             gate,
             loading,
-            offset: repeat(&self.ground.moments.mean),
-            noise: repeat(&self.ground.reference.iter().map(|v| 0.5 * v).collect::<Vec<_>>()),
+            offset: repeat(&self.survey.moments.mean),
+            noise: repeat(&self.survey.reference.iter().map(|v| 0.5 * v).collect::<Vec<_>>()),
             classes: None,
         }
     }
 
-    /// Learns rows of which this is the ground from a given state.
+    /// Learns rows of which this is the survey from a given state.
     pub(super) fn go_on(
         &self,
         rows: &Table<T>,
@@ -76,7 +76,7 @@ impl<T: Real> Starts<'_, T> {
     }
 }
 
-impl<T: Real> Begin<T> for Starts<'_, T> {
+impl<T: Real> StartParts<T> for Starts<'_, T> {
     type State = State;
 
     fn parts(&self) -> usize {
@@ -99,14 +99,14 @@ impl<T: Real> Begin<T> for Starts<'_, T> {
     ) -> Result<State> {
         let (hard, soft) = gates_of_groups(groups, self.params.parts);
         let sample = &sample_rows(sample, DENSE_SAMPLE, "factors", context)?;
-        let ground = Ground::survey(sample, context)?;
-        let starts = Starts { params: self.params, ground: &ground };
+        let survey = Survey::of(sample, context)?;
+        let starts = Starts { params: self.params, survey: &survey };
         let mut random = context.random("first loadings", [restart as u64, 0]);
         let (columns, factors) = (sample.columns(), self.params.factors);
         let loading = (0..self.params.parts * columns * factors)
             .map(|i| {
                 let normal: f64 = StandardNormal.sample(&mut random);
-                FIRST_LOADING * normal * ground.reference[i / factors % columns].sqrt()
+                FIRST_LOADING * normal * survey.reference[i / factors % columns].sqrt()
             })
             .collect();
         let plan = Plan { restarts: 1, passes: FACTOR_PASSES, tolerance: 1e-6, checkpoints: None };
@@ -125,11 +125,11 @@ impl<T: Real> Begin<T> for Starts<'_, T> {
         floor: Schedule,
         context: &Context,
     ) -> Result<Learned<State>> {
-        let ground = Ground::survey(rows, context)?;
-        let starts = Starts { params: self.params, ground: &ground };
+        let survey = Survey::of(rows, context)?;
+        let starts = Starts { params: self.params, survey: &survey };
         let (columns, parts) = (rows.columns(), self.params.parts);
         let factors = self.params.factors;
-        let mean = &ground.moments.mean;
+        let mean = &survey.moments.mean;
         let mut loading = vec![0.0; parts * columns * factors];
         for k in 0..parts {
             for j in 0..factors {

@@ -1,6 +1,6 @@
 //! MCFA against an independent implementation, against integrals, and against its theory.
 
-use mereo_core::slots::Ground;
+use mereo_core::slots::Survey;
 use mereo_core::{
     Absent, Cells, Context, Dense, Plan, Schedule, Silent, Source, Start, Table, encode, learn,
     reconstruct, sample, score,
@@ -26,9 +26,9 @@ fn agrees_with_the_reference_implementation() {
     let all = sparse(&table, Absent::Unobserved);
     for table in [&table, &all] {
         let context = Context::new(0);
-        let ground = Ground::survey(table, &context).unwrap();
+        let survey = Survey::of(table, &context).unwrap();
         let params = McfaParams::new(3, 2);
-        let starts = Starts { params: &params, ground: &ground };
+        let starts = Starts { params: &params, survey: &survey };
         let begin = State {
             gate: fixture.get("/inputs/g"),
             loading: fixture.get("/inputs/Lam"),
@@ -185,11 +185,11 @@ fn bounds_from(
 ) -> Vec<f64> {
     let context = Context::new(seed);
     let params = McfaParams::new(3, 2);
-    let ground = Ground::survey(table, &context).unwrap();
-    let starts = Starts { params: &params, ground: &ground };
-    let ground_of = Ground::survey(begun, &context).unwrap();
+    let survey = Survey::of(table, &context).unwrap();
+    let starts = Starts { params: &params, survey: &survey };
+    let ground_of = Survey::of(begun, &context).unwrap();
     let begin = |_: &dyn Source<f64>, restart: usize, context: &Context| {
-        let starts = Starts { params: &params, ground: &ground_of };
+        let starts = Starts { params: &params, survey: &ground_of };
         seeded(&starts, &start_sample(begun, &ground_of.form, context)?, restart, context)
     };
     let learner = McfaLearner {

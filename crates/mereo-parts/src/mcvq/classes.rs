@@ -6,7 +6,7 @@
 //! there everything is learned together: parts are not settled before classes have had a say,
 //! since what varies together because of a class is no part.
 
-use mereo_core::slots::{Evidence, Ground, SlotParams, SlotWork, responsibilities};
+use mereo_core::slots::{Evidence, SlotParams, SlotWork, Survey, responsibilities};
 use mereo_core::{
     Context, Plan, Real, Result, Schedule, Silent, Source, Start, Table, learn, sample_rows,
 };
@@ -29,8 +29,8 @@ pub(super) fn with_classes<T: Real>(
         return Ok(start);
     }
     let sample = sample_rows(source, CLASS_ROWS, "classes", context)?;
-    let ground = Ground::survey(&sample, context)?;
-    let of_sample = Starts { params: starts.params, ground: &ground };
+    let survey = Survey::of(&sample, context)?;
+    let of_sample = Starts { params: starts.params, survey: &survey };
     let begin = |_: &dyn Source<T>, _: usize, _: &Context| Ok(start.clone());
     let floor = Schedule::linear(1.0, 0.1, SHORT_PASSES);
     let learner = McvqLearner { start: &begin, ..of_sample.learner(Gate::Standard, floor) };
@@ -49,7 +49,7 @@ fn first_classes<T: Real>(
     state: &State,
     context: &Context,
 ) -> Result<ClassLayer> {
-    let Starts { params, ground } = starts;
+    let Starts { params, survey } = starts;
     let (rows, slots) = (sample.rows(), params.parts * params.states);
     let slot_params = SlotParams {
         parts: params.parts,
@@ -59,12 +59,12 @@ fn first_classes<T: Real>(
         variance: &state.variance,
         log_prior: &vec![0.0; slots],
     };
-    let looker = Evidence::in_frame(&slot_params, &ground.frame, &ground.form);
+    let looker = Evidence::in_frame(&slot_params, &survey.frame, &survey.form);
     let mut evidence = vec![T::ZERO; slots * rows];
     let mut work = SlotWork::default();
     let mut lane = sample.lane(0..sample.batches())?;
     while let Some(batch) = lane.next_batch()? {
-        looker.of(&batch, &mut work);
+        looker.evaluate(&batch, &mut work);
         for (slot, found) in work.slots.chunks_exact(batch.rows).take(slots).enumerate() {
             let first = slot * rows + batch.first_row;
             evidence[first..first + batch.rows].copy_from_slice(found);
@@ -72,7 +72,7 @@ fn first_classes<T: Real>(
     }
     let mut codes = evidence.clone();
     for (codes, b) in codes.chunks_exact_mut(rows.max(1)).zip(&state.state_prior) {
-        let log = T::of(b.max(1e-30).ln());
+        let log = T::from_f64(b.max(1e-30).ln());
         codes.iter_mut().for_each(|e| *e += log);
     }
     responsibilities(

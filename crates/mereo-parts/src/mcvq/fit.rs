@@ -1,6 +1,6 @@
 //! Learning from a source.
 
-use mereo_core::slots::Ground;
+use mereo_core::slots::Survey;
 use mereo_core::{
     Context, Learned, Observer, Plan, Real, Result, Schedule, Source, Start, Training, learn,
 };
@@ -9,9 +9,9 @@ use super::classes::with_classes;
 use super::learner::McvqLearner;
 use super::rows::Gibbs;
 use super::starts::Starts;
-use super::{Beginning, Engine, Mcvq, McvqParams};
+use super::{Engine, Mcvq, McvqParams, StartKind};
 use crate::classes::ClassPlan;
-use crate::starts::{Turns, falling_floor, sample};
+use crate::starts::{StartsInTurn, falling_floor, sample};
 
 mereo_core::fit_here! {
     /// Learns an MCVQ model.
@@ -37,13 +37,13 @@ fn fit_as<T: Real>(
     observer: &mut dyn Observer,
 ) -> Result<(Mcvq, Training)> {
     params.check()?;
-    let ground = Ground::survey(source, context)?;
-    let starts = Starts { params, ground: &ground };
+    let survey = Survey::of(source, context)?;
+    let starts = Starts { params, survey: &survey };
     let classes = ClassPlan::of(params.classes, params.class_pseudo_count, source)?;
-    let turns = Turns::new(&starts, &ground.form);
+    let turns = StartsInTurn::new(&starts, &survey.form);
     let start_of_parts = |source: &dyn Source<T>, restart: usize, context: &Context| {
-        if params.start == Beginning::Papers {
-            let sample = sample(source, &ground.form, context)?;
+        if params.start == StartKind::Papers {
+            let sample = sample(source, &survey.form, context)?;
             let random = context.random("papers", [restart as u64, 0]);
             let state = starts.random_state(&sample, random);
             return Ok(Start { state, how: "papers".to_owned() });
@@ -51,8 +51,8 @@ fn fit_as<T: Real>(
         turns.start(source, restart, context)
     };
     let floor = match params.start {
-        Beginning::InTurn => falling_floor(params.variance_floor),
-        Beginning::Papers => Schedule::constant(params.variance_floor),
+        StartKind::InTurn => falling_floor(params.variance_floor),
+        StartKind::Papers => Schedule::constant(params.variance_floor),
     };
     let start = |source: &dyn Source<T>, restart: usize, context: &Context| {
         let start = start_of_parts(source, restart, context)?;

@@ -41,7 +41,7 @@ pub(crate) struct State {
 }
 
 /// Makes the first state of a restart.
-pub(crate) type Starter<'a, T> =
+pub(crate) type MakeStart<'a, T> =
     dyn Fn(&dyn Source<T>, usize, &Context) -> Result<Start<State>> + Sync + 'a;
 
 /// Learns MCVQ by tied-gate variational EM.
@@ -66,7 +66,7 @@ pub(crate) struct McvqLearner<'a, T> {
     pub(crate) gibbs: Option<Gibbs>,
     /// Classes to learn, if any.
     pub(crate) classes: Option<ClassPlan>,
-    pub(crate) start: &'a Starter<'a, T>,
+    pub(crate) start: &'a MakeStart<'a, T>,
     /// What the user chose, for checkpoints.
     pub(crate) description: String,
 }
@@ -231,11 +231,11 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
         (self.start)(source, restart, context)
     }
 
-    fn settles(&self, _restart: usize) -> usize {
+    fn settled_from(&self, _restart: usize) -> usize {
         if self.gibbs.is_some() {
             return usize::MAX;
         }
-        self.gate.settles().max(self.floor.settles())
+        self.gate.settled_from().max(self.floor.settled_from())
     }
 
     fn prepare(&self, state: &State, pass: Pass) -> Prepared<T> {
@@ -301,7 +301,7 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
         work.memory.recall(memory);
     }
 
-    fn look(
+    fn accumulate(
         &self,
         prepared: &Prepared<T>,
         batch: &Batch<'_, T>,
@@ -311,28 +311,34 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
         if let Some(own) = &prepared.rows {
             let worst = prepared.keep_worst.then_some(&mut statistics.worst);
             let Work { rows, memory, .. } = work;
-            statistics.bound += own.look(batch, rows, memory, &mut statistics.rows, worst);
+            statistics.bound += own.accumulate(batch, rows, memory, &mut statistics.rows, worst);
             return;
         }
         let rows = batch.rows;
         let Work { slots: work, classes: of_classes, .. } = work;
-        prepared.evidence.of(batch, work);
-        work.norms.resize(self.parts * rows, T::ZERO);
+        prepared.evidence.evaluate(batch, work);
+        work.log_norms.resize(self.parts * rows, T::ZERO);
         let mut bound = 0.0;
         if let Some(classes) = &prepared.classes {
             let labels = batch.labels.filter(|_| self.classes.is_some_and(|plan| plan.labelled));
-            let (slots, norms) = (&mut work.slots, &mut work.norms);
+            let (slots, log_norms) = (&mut work.slots, &mut work.log_norms);
             let told = statistics.classes.as_mut();
-            classes.look(slots, norms, labels, batch.weights, of_classes, told);
-            let rows = of_classes.norms.iter().enumerate();
+            classes.infer(slots, log_norms, labels, batch.weights, of_classes, told);
+            let rows = of_classes.log_norms.iter().enumerate();
             bound += rows.map(|(row, norm)| batch.weight(row) * norm).sum::<f64>();
             // The priors' own share, said once a pass.
             bound += if batch.first_row == 0 { classes.log_prior } else { 0.0 };
         } else {
-            responsibilities(&mut work.slots, &mut work.norms, self.states, rows, batch.weights);
-            for part in work.norms.chunks_exact(rows) {
+            responsibilities(
+                &mut work.slots,
+                &mut work.log_norms,
+                self.states,
+                rows,
+                batch.weights,
+            );
+            for part in work.log_norms.chunks_exact(rows) {
                 for (row, norm) in part.iter().enumerate() {
-                    bound += batch.weight(row) * norm.wide();
+                    bound += batch.weight(row) * norm.to_f64();
                 }
             }
             if let Some(gibbs) = &self.gibbs {
@@ -341,8 +347,8 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
         }
         statistics.bound += bound - HALF_LOG_TWO_PI * work.observed;
         if prepared.keep_worst {
-            for (part, norms) in work.norms.chunks_exact(rows).enumerate() {
-                statistics.worst.offer_batch(part, batch, norms);
+            for (part, log_norms) in work.log_norms.chunks_exact(rows).enumerate() {
+                statistics.worst.offer_batch(part, batch, log_norms);
             }
         }
         statistics.slots.add(batch, prepared.evidence.frame(), work);
@@ -356,12 +362,7 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
         statistics.bound - units + statistics.rows.log_entropic_prior
     }
 
-    fn relearn(
-        &self,
-        state: &mut State,
-        statistics: &McvqStatistics<T>,
-        pass: Pass,
-    ) -> Vec<String> {
+    fn update(&self, state: &mut State, statistics: &McvqStatistics<T>, pass: Pass) -> Vec<String> {
         let floor: Vec<f64> = self.reference.iter().map(|v| v * self.floor.at(pass.pass)).collect();
         let seeding = self.has_empty_state(state);
         let per_row = self.is_per_row(pass);
@@ -376,9 +377,9 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
         if let (Some(layer), Some(told), Some(plan)) =
             (&mut state.classes, &statistics.classes, self.classes)
         {
-            layer.relearn_states(told, self.states, plan.pseudo_count);
+            layer.update_states(told, self.states, plan.pseudo_count);
         }
-        moments.relearn(&self.frame, &floor, &mut state.mean, &mut state.variance);
+        moments.update(&self.frame, &floor, &mut state.mean, &mut state.variance);
         if per_row {
             let sums = gate_sums(&moments, self.parts, self.columns());
             prior_of_gates(&mut state.gate, &sums, self.parts, self.entropic);

@@ -44,5 +44,5 @@ mod tests;
 pub use fit::fit;
 pub use model::Mcvq;
 pub(crate) use model::Tensors;
-pub use params::{Beginning, Engine, McvqParams};
+pub use params::{Engine, McvqParams, StartKind};
 pub use size::{SizeRule, choose_size};

@@ -5,8 +5,8 @@ use std::path::Path;
 use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, product_tn};
 use mereo_core::slots::{Evidence, Form, Frame, SlotParams, SlotWork, responsibilities};
 use mereo_core::{
-    Batch, ClassView, Encode, Error, Explain, Looks, Manifest, ModelFile, Parts, PartsView, Random,
-    Real, Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
+    Appearance, Batch, ClassView, Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView,
+    Random, Real, Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
 };
 use rand_distr::{Distribution, StandardNormal};
 
@@ -83,7 +83,7 @@ impl Mcvq {
     /// The classes that states depend on, if they do.
     pub fn class_view(&self) -> Option<ClassView<'_>> {
         let classes = self.classes.as_ref()?;
-        Some(ClassView { prior: &classes.prior, habits: &classes.habits })
+        Some(ClassView { prior: &classes.prior, class_state_prior: &classes.class_state_prior })
     }
 
     /// The same parts with one prior over states: in each part that of a class, or a mix of several
@@ -136,8 +136,8 @@ impl Mcvq {
             None => None,
             Some(prior) => {
                 let shape = [prior.len(), parts, states];
-                let habits = file.take_distributions("state_prior", &shape, path)?;
-                Some(ClassLayer { prior, habits })
+                let class_state_prior = file.take_distributions("state_prior", &shape, path)?;
+                Some(ClassLayer { prior, class_state_prior })
             }
         };
         let state_prior = match &classes {
@@ -174,10 +174,10 @@ impl Mcvq {
         file.insert("gate_prior", Tensor::new(vec![d, k], self.gate_prior.clone()));
         match &self.classes {
             None => file.insert("state_prior", Tensor::new(vec![k, j], self.state_prior.clone())),
-            Some(ClassLayer { prior, habits }) => {
+            Some(ClassLayer { prior, class_state_prior }) => {
                 let n = prior.len();
                 file.insert("class_prior", Tensor::new(vec![n], prior.clone()));
-                file.insert("state_prior", Tensor::new(vec![n, k, j], habits.clone()));
+                file.insert("state_prior", Tensor::new(vec![n, k, j], class_state_prior.clone()));
             }
         }
         file.insert("mean", Tensor::new(vec![k, j, d], self.mean.clone()));
@@ -218,7 +218,7 @@ impl Mcvq {
 
     /// Codes of a batch and what comes with them, in the units of the frame. In double precision
     /// whatever the data: a model file may come from anywhere.
-    pub(crate) fn look<T: Real>(&self, batch: &Batch<'_, T>) -> Looked {
+    pub(crate) fn infer<T: Real>(&self, batch: &Batch<'_, T>) -> Inferred {
         let form = Form::of_batch(batch);
         let frame = self.frame(&form);
         let log_prior = self.log_prior();
@@ -231,24 +231,24 @@ impl Mcvq {
             log_prior: &log_prior,
         };
         let (mut work, mut cells) = (SlotWork::default(), Vec::new());
-        Evidence::in_frame(&params, &frame, &form).of(&batch.widen(&mut cells), &mut work);
+        Evidence::in_frame(&params, &frame, &form).evaluate(&batch.widen(&mut cells), &mut work);
         // A model by hand can have variances so small beside its means that squares overflow: what
         // is then infinite, or no number at all, is evidence against the state as strong as can be.
         for e in &mut work.slots {
             *e = if *e > -1e300 { e.min(1e300) } else { -1e300 };
         }
-        let SlotWork { slots: mut codes, mut norms, .. } = work;
-        norms.resize(self.parts * batch.rows, 0.0);
+        let SlotWork { slots: mut codes, mut log_norms, .. } = work;
+        log_norms.resize(self.parts * batch.rows, 0.0);
         if let Some(classes) = &self.classes {
             let mut work = ClassWork::default();
             let prepared = classes.prepare(self.states, 0.0);
-            prepared.look(&mut codes, &mut norms, None, None, &mut work, None);
-            return Looked { codes, norms: work.norms, classes: work.posterior, frame };
+            prepared.infer(&mut codes, &mut log_norms, None, None, &mut work, None);
+            return Inferred { codes, log_norms: work.log_norms, classes: work.posterior, frame };
         }
-        responsibilities(&mut codes, &mut norms, self.states, batch.rows, None);
-        let of_row = |row: usize| norms.chunks_exact(batch.rows).map(|part| part[row]).sum();
-        let norms = (0..batch.rows).map(of_row).collect();
-        Looked { codes, norms, classes: Vec::new(), frame }
+        responsibilities(&mut codes, &mut log_norms, self.states, batch.rows, None);
+        let of_row = |row: usize| log_norms.chunks_exact(batch.rows).map(|part| part[row]).sum();
+        let log_norms = (0..batch.rows).map(of_row).collect();
+        Inferred { codes, log_norms, classes: Vec::new(), frame }
     }
 }
 
@@ -269,11 +269,11 @@ pub(crate) struct Tensors<'a> {
 }
 
 /// What a model sees in a batch of R rows.
-pub(crate) struct Looked {
+pub(crate) struct Inferred {
     /// Codes, `[K, J, R]`.
     pub(crate) codes: Vec<f64>,
     /// The log normaliser of each row, in the units of the frame, `[R]`.
-    pub(crate) norms: Vec<f64>,
+    pub(crate) log_norms: Vec<f64>,
     /// The classes' posterior, `[N, R]`, if there are classes.
     pub(crate) classes: Vec<f64>,
     pub(crate) frame: Frame<f64>,
@@ -296,15 +296,15 @@ impl<T: Real> Encode<T> for Mcvq {
                 for (row, code) in rows.enumerate() {
                     for (part, code) in code.chunks_exact_mut(self.states).enumerate() {
                         let pairs = code.iter_mut().zip(found.code(part, row));
-                        pairs.for_each(|(m, &c)| *m = T::of(c));
+                        pairs.for_each(|(m, &c)| *m = T::from_f64(c));
                     }
                 }
             });
         }
-        let Looked { codes: found, .. } = self.look(batch);
+        let Inferred { codes: found, .. } = self.infer(batch);
         for (row, code) in codes.chunks_exact_mut(self.parts * self.states).enumerate() {
             for (slot, m) in code.iter_mut().enumerate() {
-                *m = T::of(found[slot * batch.rows + row]);
+                *m = T::from_f64(found[slot * batch.rows + row]);
             }
         }
     }
@@ -323,7 +323,7 @@ impl<T: Real> Reconstruct<T> for Mcvq {
                 found.reconstruct(self, &mut out[start..start + length]);
             });
         }
-        let Looked { codes, frame, .. } = self.look(batch);
+        let Inferred { codes, frame, .. } = self.infer(batch);
         let (slots, columns) = (self.parts * self.states, self.columns);
         let mut gated = vec![0.0; slots * columns];
         for (i, gated) in gated.iter_mut().enumerate() {
@@ -339,7 +339,7 @@ impl<T: Real> Reconstruct<T> for Mcvq {
             false,
         );
         for (i, (out, x)) in out.iter_mut().zip(inner).enumerate() {
-            *out = T::of(frame.outward(i % columns, x).clamp(-T::LARGEST, T::LARGEST));
+            *out = T::from_f64(frame.outward(i % columns, x).clamp(-T::LARGEST, T::LARGEST));
         }
     }
 }
@@ -361,7 +361,7 @@ impl<T: Real> Score<T> for Mcvq {
                 }
             });
         }
-        let Looked { norms, frame, .. } = self.look(batch);
+        let Inferred { log_norms, frame, .. } = self.infer(batch);
         // What each observed column costs beside its error in the frame: ½ log 2π, the logarithm
         // of its scale, and KL(g_d ‖ a_d).
         let cost: Vec<f64> = self
@@ -379,7 +379,7 @@ impl<T: Real> Score<T> for Mcvq {
                 HALF_LOG_TWO_PI + frame.scale(d).ln() + divergence
             })
             .collect();
-        for (row, (out, norm)) in out.iter_mut().zip(norms).enumerate() {
+        for (row, (out, norm)) in out.iter_mut().zip(log_norms).enumerate() {
             *out = norm;
             batch.for_each_observed(row, |d, _| *out -= cost[d]);
         }
@@ -392,11 +392,11 @@ impl Sample for Mcvq {
     }
 
     fn sample_row(&self, random: &mut Random, noise: bool, row: &mut [f64]) {
-        let habits = match &self.classes {
+        let class_state_prior = match &self.classes {
             None => &self.state_prior[..],
             Some(classes) => classes.of(draw(&classes.prior, random).unwrap_or(0)),
         };
-        let states: Vec<usize> = habits
+        let states: Vec<usize> = class_state_prior
             .chunks_exact(self.states)
             .enumerate()
             .map(|(part, prior)| part * self.states + draw(prior, random).unwrap_or(0))
@@ -424,7 +424,7 @@ impl Parts for Mcvq {
             columns: self.columns,
             parts: self.parts,
             states: self.states,
-            looks: Looks::States,
+            appearance: Appearance::States,
             gate: &self.gate,
             state_prior: &self.state_prior,
             mean: &self.mean,
@@ -452,7 +452,7 @@ impl<T: Real> Explain<T> for Mcvq {
                 }
             });
         }
-        let Looked { codes, .. } = self.look(batch);
+        let Inferred { codes, .. } = self.infer(batch);
         for (row, out) in out.chunks_exact_mut(self.columns).enumerate() {
             for (part, out) in columns_part.iter().zip(&mut *out) {
                 *out = *part as u32;
@@ -468,7 +468,7 @@ impl<T: Real> Explain<T> for Mcvq {
                 let mut best = f64::NEG_INFINITY;
                 for (part, &slot) in chosen.iter().enumerate() {
                     let i = slot * self.columns + d;
-                    let apart = x.wide() - self.mean[i];
+                    let apart = x.to_f64() - self.mean[i];
                     let log = self.gate_prior[d * self.parts + part].ln()
                         - 0.5 * (self.variance[i].ln() + apart * apart / self.variance[i]);
                     if log > best {

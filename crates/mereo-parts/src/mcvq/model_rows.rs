@@ -67,7 +67,7 @@ impl Found<'_> {
         }
         for (i, (out, x)) in out.iter_mut().zip(inner).enumerate() {
             let x = self.frame.outward(i % columns, x);
-            *out = T::of(x.clamp(-T::LARGEST, T::LARGEST));
+            *out = T::from_f64(x.clamp(-T::LARGEST, T::LARGEST));
         }
     }
 }

@@ -25,7 +25,7 @@ pub enum Engine {
 /// Where learning starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Beginning {
+pub enum StartKind {
     /// Seeded, scouted and agreed starts in turn, with a variance floor that falls.
     InTurn,
     /// The papers' start: uniform gates, states at random rows, and the floor where it stays. It
@@ -57,7 +57,7 @@ pub struct McvqParams {
     /// The smallest variance that a state may have, as a fraction of its column's.
     pub variance_floor: f64,
     /// Where learning starts.
-    pub start: Beginning,
+    pub start: StartKind,
     /// How many random starts are scouted on a sample of the rows beside the seeded one.
     pub scouts: usize,
     /// Which classes states depend on.
@@ -79,7 +79,7 @@ impl McvqParams {
             entropic: 0.0,
             engine: Engine::Variational,
             variance_floor: 0.01,
-            start: Beginning::InTurn,
+            start: StartKind::InTurn,
             scouts: 30,
             classes: Classes::None,
             class_pseudo_count: default_pseudo_count(),

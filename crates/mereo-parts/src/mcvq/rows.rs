@@ -5,7 +5,7 @@ use mereo_core::slots::{Frame, SlotMoments, SlotParams, WorstRows};
 use mereo_core::{Batch, Context, Pass, Random, Real, draw};
 use rand::RngExt;
 
-use crate::per_row::{Appearance, PerRow, ROUNDS, ROUNDS_ALONE, RowSums, RowWork};
+use crate::per_row::{PerRow, ROUNDS, ROUNDS_ALONE, RowAppearance, RowSums, RowWork};
 use mereo_core::Memory;
 
 /// Monte Carlo EM: how many samples a pass learns from, and where random numbers come from.
@@ -36,10 +36,10 @@ impl Gibbs {
         let mut code = vec![0.0; states];
         for row in (0..rows).filter(|&row| batch.weight(row) > 0.0) {
             let mut random = self.random(pass, batch.first_row + row);
-            let share = T::of(batch.weight(row) / self.sweeps as f64);
+            let share = T::from_f64(batch.weight(row) / self.sweeps as f64);
             for part in codes.chunks_exact_mut(states * rows) {
                 for (state, code) in code.iter_mut().enumerate() {
-                    *code = part[state * rows + row].wide();
+                    *code = part[state * rows + row].to_f64();
                     part[state * rows + row] = T::ZERO;
                 }
                 for _ in 0..self.sweeps {
@@ -91,7 +91,7 @@ impl States {
     }
 }
 
-impl Appearance for States {
+impl RowAppearance for States {
     fn code(&self, part: usize, natural: &[f64], code: &mut [f64]) -> f64 {
         for ((c, n), b) in code.iter_mut().zip(natural).zip(self.of(part)) {
             *c = n + b;
@@ -122,7 +122,7 @@ impl<T: Real> RowPass<T> {
     }
 
     /// Adds what a batch tells and returns its share of the bound, in the frame's units.
-    pub(crate) fn look(
+    pub(crate) fn accumulate(
         &self,
         batch: &Batch<'_, T>,
         work: &mut RowWork<T>,
@@ -145,12 +145,12 @@ impl<T: Real> RowPass<T> {
                 }
             };
             if let Some(worst) = worst.as_deref_mut() {
-                for (i, &norm) in work.norms.iter().enumerate() {
+                for (i, &norm) in work.log_norms.iter().enumerate() {
                     let row = first + i % work.rows;
                     if batch.weight(row) > 0.0 {
                         worst.offer(i / work.rows, norm, batch.first_row + row, || {
                             let mut cells = vec![f64::NAN; batch.columns];
-                            batch.for_each_observed(row, |d, x| cells[d] = x.wide());
+                            batch.for_each_observed(row, |d, x| cells[d] = x.to_f64());
                             cells
                         });
                     }
@@ -174,13 +174,14 @@ impl<T: Real> RowPass<T> {
         sums: &mut RowSums,
     ) -> f64 {
         let (kernel, rows) = (&self.kernel, work.rows);
-        let (kept, known) = memory.of(batch.first_row + first, rows, kernel.parts, self.forget);
+        let (kept, known) =
+            memory.rows_mut(batch.first_row + first, rows, kernel.parts, self.forget);
         let mut randoms: Vec<Random> =
             (0..rows).map(|row| gibbs.random(pass, batch.first_row + first + row)).collect();
         if known {
             work.codes.fill(T::ZERO);
             for i in 0..kernel.parts * rows {
-                let state = kept[i % rows * kernel.parts + i / rows].wide() as usize;
+                let state = kept[i % rows * kernel.parts + i / rows].to_f64() as usize;
                 work.codes[i * kernel.width + state] = T::ONE;
             }
         } else {
@@ -194,7 +195,7 @@ impl<T: Real> RowPass<T> {
             for row in 0..rows {
                 let prior: f64 = (0..kernel.parts)
                     .map(|part| {
-                        self.states.of(part)[kept[row * kernel.parts + part].wide() as usize]
+                        self.states.of(part)[kept[row * kernel.parts + part].to_f64() as usize]
                     })
                     .sum();
                 let own = work.explained[row] + prior - HALF_LOG_TWO_PI * work.observed[row];
@@ -214,7 +215,7 @@ impl<T: Real> RowPass<T> {
                 // Adding weighed the codes.
                 work.codes.fill(T::ZERO);
                 for i in 0..kernel.parts * rows {
-                    let state = kept[i % rows * kernel.parts + i / rows].wide() as usize;
+                    let state = kept[i % rows * kernel.parts + i / rows].to_f64() as usize;
                     work.codes[i * kernel.width + state] = T::ONE;
                 }
             }
@@ -233,12 +234,12 @@ impl<T: Real> RowPass<T> {
                 let i = part * rows + row;
                 let at = i * kernel.width..(i + 1) * kernel.width;
                 for (n, v) in natural.iter_mut().zip(&work.natural[at]) {
-                    *n = v.wide();
+                    *n = v.to_f64();
                 }
-                work.norms[i] = self.states.code(part, &natural, &mut code);
+                work.log_norms[i] = self.states.code(part, &natural, &mut code);
                 let state = draw(&code, &mut randoms[row]).unwrap_or(0);
                 work.codes[i * kernel.width + state] = T::ONE;
-                kept[row * kernel.parts + part] = T::of(state as f64);
+                kept[row * kernel.parts + part] = T::from_f64(state as f64);
             }
         }
     }
@@ -249,7 +250,7 @@ fn sample_gates<T: Real>(work: &mut RowWork<T>, kernel: &PerRow<T>, randoms: &mu
     let cells = work.rows * kernel.columns;
     for (row, random) in randoms.iter_mut().enumerate() {
         for cell in row * kernel.columns..(row + 1) * kernel.columns {
-            let mut left = T::of(random.random::<f64>());
+            let mut left = T::from_f64(random.random::<f64>());
             let mut chosen = kernel.parts - 1;
             for part in 0..kernel.parts {
                 let gate = &mut work.gates[part * cells + cell];
@@ -257,7 +258,7 @@ fn sample_gates<T: Real>(work: &mut RowWork<T>, kernel: &PerRow<T>, randoms: &mu
                 *gate = T::ZERO;
                 if left < T::ZERO && chosen == kernel.parts - 1 {
                     chosen = part;
-                    left = T::of(f64::from(f32::MAX));
+                    left = T::from_f64(f64::from(f32::MAX));
                 }
             }
             work.gates[chosen * cells + cell] = T::ONE;

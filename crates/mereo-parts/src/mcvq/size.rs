@@ -374,7 +374,7 @@ fn held_out<T: Real>(model: &Mcvq, shown: &Table<T>, hidden: &Table<T>) -> Resul
     let mut lane = shown.lane(0..shown.batches())?;
     let mut cells = vec![T::MISSING; columns];
     while let Some(batch) = lane.next_batch()? {
-        let codes = model.look(&batch).codes;
+        let codes = model.infer(&batch).codes;
         for row in 0..batch.rows {
             let weight = batch.weight(row);
             let one = hidden.select_rows(&[batch.first_row + row]);
@@ -386,7 +386,7 @@ fn held_out<T: Real>(model: &Mcvq, shown: &Table<T>, hidden: &Table<T>) -> Resul
                 for slot in 0..parts * states {
                     let i = slot * columns + d;
                     let share = gate[d * parts + slot / states] * codes[slot * batch.rows + row];
-                    let apart = x.wide() - mean[i];
+                    let apart = x.to_f64() - mean[i];
                     density += share * (-0.5 * apart * apart / variance[i]).exp()
                         / (2.0 * std::f64::consts::PI * variance[i]).sqrt();
                 }

@@ -1,6 +1,6 @@
 //! First states of MCVQ: see [`crate::starts`].
 
-use mereo_core::slots::{ColumnMoments, Ground, Lloyd};
+use mereo_core::slots::{ColumnMoments, Lloyd, Survey};
 use mereo_core::{
     Context, Error, Learned, Plan, Random, Real, Result, Schedule, Silent, Source, Start, Table,
     learn, sample_rows,
@@ -10,7 +10,7 @@ use rand::RngExt;
 use super::McvqParams;
 use super::learner::{McvqLearner, State};
 use crate::Gate;
-use crate::starts::{Begin, DENSE_SAMPLE, filled_row, gates_of_groups};
+use crate::starts::{DENSE_SAMPLE, StartParts, filled_row, gates_of_groups};
 
 /// Passes of the k-means that gives groups their first states.
 const STATE_PASSES: usize = 20;
@@ -19,7 +19,7 @@ const STATE_RESTARTS: usize = 8;
 /// Makes first states for data of which this is known.
 pub(super) struct Starts<'a, T> {
     pub(super) params: &'a McvqParams,
-    pub(super) ground: &'a Ground<T>,
+    pub(super) survey: &'a Survey<T>,
 }
 
 impl<T: Real> Starts<'_, T> {
@@ -29,11 +29,11 @@ impl<T: Real> Starts<'_, T> {
             states: self.params.states,
             gate,
             floor,
-            reference: self.ground.reference.clone(),
-            rows: self.ground.moments.rows,
-            observed: self.ground.moments.weight.clone(),
-            frame: self.ground.frame.clone(),
-            form: self.ground.form.clone(),
+            reference: self.survey.reference.clone(),
+            rows: self.survey.moments.rows,
+            observed: self.survey.moments.weight.clone(),
+            frame: self.survey.frame.clone(),
+            form: self.survey.form.clone(),
             reseed: true,
             entropic: 0.0,
             gibbs: None,
@@ -52,20 +52,20 @@ impl<T: Real> Starts<'_, T> {
         let mut mean = Vec::with_capacity(slots * columns);
         for _ in 0..slots {
             let row = random.random_range(0..rows.rows());
-            mean.extend(filled_row(rows, row, &self.ground.moments.mean));
+            mean.extend(filled_row(rows, row, &self.survey.moments.mean));
         }
         State {
             gate: vec![1.0 / parts as f64; columns * parts],
             state_prior: vec![1.0 / states as f64; slots],
             mean,
-            variance: (0..slots * columns).map(|i| self.ground.reference[i % columns]).collect(),
+            variance: (0..slots * columns).map(|i| self.survey.reference[i % columns]).collect(),
             reseeds: 0,
             classes: None,
         }
     }
 }
 
-impl<T: Real> Begin<T> for Starts<'_, T> {
+impl<T: Real> StartParts<T> for Starts<'_, T> {
     type State = State;
 
     fn parts(&self) -> usize {
@@ -92,9 +92,9 @@ impl<T: Real> Begin<T> for Starts<'_, T> {
             parts,
             states,
             Some(hard),
-            self.ground.reference.clone(),
+            self.survey.reference.clone(),
             &of_sample,
-            self.ground.form.clone(),
+            self.survey.form.clone(),
         );
         let context = context.with_seed(context.seed().wrapping_add(restart as u64));
         let plan = Plan {
@@ -114,8 +114,8 @@ impl<T: Real> Begin<T> for Starts<'_, T> {
         // Softer than k-means is sure of: EM sharpens them at once where that is right.
         let variance = (0..parts * states * columns)
             .map(|i| {
-                (0.25 * self.ground.reference[i % columns])
-                    .max(self.params.variance_floor * self.ground.reference[i % columns])
+                (0.25 * self.survey.reference[i % columns])
+                    .max(self.params.variance_floor * self.survey.reference[i % columns])
             })
             .collect();
         Ok(State {
@@ -137,8 +137,8 @@ impl<T: Real> Begin<T> for Starts<'_, T> {
         floor: Schedule,
         context: &Context,
     ) -> Result<Learned<State>> {
-        let ground = Ground::survey(rows, context)?;
-        let starts = Starts { params: self.params, ground: &ground };
+        let survey = Survey::of(rows, context)?;
+        let starts = Starts { params: self.params, survey: &survey };
         let state = starts.random_state(rows, random);
         let begin = |_: &dyn Source<T>, _: usize, _: &Context| {
             Ok(Start { state: state.clone(), how: String::new() })

@@ -1,6 +1,6 @@
 //! MCVQ against an independent implementation, against enumeration, and against its theory.
 
-use mereo_core::slots::Ground;
+use mereo_core::slots::Survey;
 use mereo_core::{
     Cells, Context, Dense, Parts, Plan, Schedule, Silent, Source, Start, Table, learn, score,
 };
@@ -13,7 +13,7 @@ use super::starts::Starts;
 use super::{Mcvq, McvqParams, fit};
 use crate::Gate;
 use crate::fixtures::{Fixture, close};
-use crate::starts::{Begin, falling_floor, sample, seeded};
+use crate::starts::{StartParts, falling_floor, sample, seeded};
 
 mod rows;
 
@@ -30,9 +30,9 @@ fn agrees_with_the_reference_implementation() {
             .collect();
         let table = Table::from(Dense::new(24, 10, values).unwrap());
         let context = Context::new(0);
-        let ground = Ground::survey(&table, &context).unwrap();
+        let survey = Survey::of(&table, &context).unwrap();
         let params = McvqParams::new(3, 3);
-        let starts = Starts { params: &params, ground: &ground };
+        let starts = Starts { params: &params, survey: &survey };
         let begin = State {
             gate: fixture.get("/inputs/g"),
             state_prior: fixture.get("/inputs/b"),
@@ -78,10 +78,10 @@ fn restored(scrambled: f64, seed: u64) -> f64 {
         .collect();
     let context = Context::new(seed);
     let params = McvqParams::new(3, 12);
-    let ground = Ground::survey(&train.table, &context).unwrap();
-    let starts = Starts { params: &params, ground: &ground };
+    let survey = Survey::of(&train.table, &context).unwrap();
+    let starts = Starts { params: &params, survey: &survey };
     let begin = |source: &dyn Source<f32>, restart: usize, context: &Context| {
-        let sample = sample(source, &ground.form, context)?;
+        let sample = sample(source, &survey.form, context)?;
         let state = starts.of_groups(&sample, &groups, restart, context)?;
         Ok(Start { state, how: "scrambled".into() })
     };
@@ -229,10 +229,10 @@ proptest! {
         let table = small_table(seed, 40, 8, missing);
         let context = Context::new(seed);
         let params = McvqParams::new(3, 3);
-        let ground = Ground::survey(&table, &context).unwrap();
-        let starts = Starts { params: &params, ground: &ground };
+        let survey = Survey::of(&table, &context).unwrap();
+        let starts = Starts { params: &params, survey: &survey };
         let begin = |source: &dyn Source<f64>, restart: usize, context: &Context| {
-            seeded(&starts, &sample(source, &ground.form, context)?, restart, context)
+            seeded(&starts, &sample(source, &survey.form, context)?, restart, context)
         };
         let floor = Schedule::constant(0.01);
         let learner =

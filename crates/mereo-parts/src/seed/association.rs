@@ -185,7 +185,7 @@ impl Block {
     fn push<T: Real>(&mut self, row: &[T], root: f64, standard: &Standard, landmarks: &[usize]) {
         let root = root as f32;
         let cell = |d: usize| {
-            let x = (row[d].wide() - standard.mean[d]) * standard.inverse[d];
+            let x = (row[d].to_f64() - standard.mean[d]) * standard.inverse[d];
             if x.is_nan() { [0.0; 3] } else { [root, x as f32 * root, (x * x) as f32 * root] }
         };
         for d in 0..self.columns {
@@ -237,7 +237,7 @@ fn sparse_moments<T: Real>(
             let weight = batch.weight(row) as f32;
             entries.clear();
             batch.for_each_observed(row, |d, x| {
-                entries.push((d, ((x.wide() - standard.mean[d]) * standard.inverse[d]) as f32));
+                entries.push((d, ((x.to_f64() - standard.mean[d]) * standard.inverse[d]) as f32));
             });
             for &(landmark, y) in entries.iter().filter(|e| place[e.0] != usize::MAX) {
                 for &(d, x) in &entries {

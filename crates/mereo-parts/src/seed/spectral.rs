@@ -142,7 +142,7 @@ fn nearest<T: Real>(table: &Table<T>, mean: &[f64], states: usize) -> Vec<usize>
     let width = cells.columns();
     let distance = |row: &[T], state: usize| -> f64 {
         let mean = &mean[state * width..(state + 1) * width];
-        row.iter().zip(mean).map(|(x, m)| (x.wide() - m).powi(2)).sum()
+        row.iter().zip(mean).map(|(x, m)| (x.to_f64() - m).powi(2)).sum()
     };
     (0..cells.rows())
         .map(|r| {

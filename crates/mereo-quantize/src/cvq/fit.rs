@@ -1,6 +1,6 @@
 //! Learning from a source.
 
-use mereo_core::slots::Ground;
+use mereo_core::slots::Survey;
 use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Training, learn};
 
 use super::learner::CvqLearner;
@@ -35,13 +35,13 @@ fn fit_as<T: Real>(
     let holes = has_holes(source, context)?;
     let columns = source.columns();
     params.check_columns(columns, holes)?;
-    let ground = Ground::survey(source, context)?;
-    let learner = CvqLearner { params, units: Units::of(&ground), holes };
+    let survey = Survey::of(source, context)?;
+    let learner = CvqLearner { params, units: Units::of(&survey), holes };
     let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
-    let (scale, centre) = (learner.units.scale.wide(), &learner.units.centre);
+    let (scale, centre) = (learner.units.scale.to_f64(), &learner.units.centre);
     // The centre is everybody's: each part gets its share.
     let share = 1.0 / params.parts as f64;
-    let outward = |(i, m): (usize, &f64)| share * centre[i % columns].wide() + m * scale;
+    let outward = |(i, m): (usize, &f64)| share * centre[i % columns].to_f64() + m * scale;
     let mean = state.mean.iter().enumerate().map(outward).collect();
     let mut prior = state.prior;
     for part in prior.chunks_exact_mut(params.states) {

@@ -146,11 +146,11 @@ impl<T: Real> Learner<T> for CvqLearner<'_, T> {
             for row in values.chunks_exact_mut(d) {
                 let distance = |mean: &[f64]| -> f64 {
                     let pairs = row.iter().zip(mean).filter(|(x, _)| !x.is_missing());
-                    pairs.map(|(x, m)| (x.wide() - m).powi(2)).sum()
+                    pairs.map(|(x, m)| (x.to_f64() - m).powi(2)).sum()
                 };
                 let distances: Vec<f64> = found.chunks_exact(d).map(distance).collect();
                 let nearest = &found[first_smallest(&distances) * d..][..d];
-                row.iter_mut().zip(nearest).for_each(|(x, &m)| *x -= T::of(m));
+                row.iter_mut().zip(nearest).for_each(|(x, &m)| *x -= T::from_f64(m));
             }
             mean.extend(found);
         }
@@ -159,7 +159,7 @@ impl<T: Real> Learner<T> for CvqLearner<'_, T> {
         Ok(Start { state: State { mean, prior, variance: 1.0 }, how })
     }
 
-    fn settles(&self, _restart: usize) -> usize {
+    fn settled_from(&self, _restart: usize) -> usize {
         0
     }
 
@@ -181,7 +181,7 @@ impl<T: Real> Learner<T> for CvqLearner<'_, T> {
                 },
             },
             forget: pass.pass == 0,
-            vectors: state.mean.iter().map(|&m| T::of(m)).collect(),
+            vectors: state.mean.iter().map(|&m| T::from_f64(m)).collect(),
             mean: state.mean.clone(),
             products: all,
         }
@@ -211,7 +211,7 @@ impl<T: Real> Learner<T> for CvqLearner<'_, T> {
         work.memory.recall(memory);
     }
 
-    fn look(
+    fn accumulate(
         &self,
         prepared: &Prepared<T>,
         batch: &Batch<'_, T>,
@@ -249,19 +249,20 @@ impl<T: Real> Learner<T> for CvqLearner<'_, T> {
                     products(&prepared.mean, d, Some(&work.observed), &mut work.products);
                 }
                 work.reach.clear();
-                work.reach.extend(work.reaches[at * n..(at + 1) * n].iter().map(|r| r.wide()));
+                work.reach.extend(work.reaches[at * n..(at + 1) * n].iter().map(|r| r.to_f64()));
                 let all = if complete { &prepared.products } else { &work.products };
                 let seen = Seen { reach: &work.reach, products: all };
-                let (kept, known) = work.memory.of(batch.first_row + row, 1, n, prepared.forget);
+                let (kept, known) =
+                    work.memory.rows_mut(batch.first_row + row, 1, n, prepared.forget);
                 let before: Option<Vec<f64>> =
-                    known.then(|| kept.iter().map(|m| m.wide()).collect());
+                    known.then(|| kept.iter().map(|m| m.to_f64()).collect());
                 let (square, divergence) =
                     prepared.sums.explain(seen, before.as_deref(), &mut work.explainer);
                 for (kept, &m) in kept.iter_mut().zip(&work.explainer.code) {
-                    *kept = T::of(m);
+                    *kept = T::from_f64(m);
                 }
                 let own: f64 =
-                    work.cells[at * d..(at + 1) * d].iter().map(|x| x.wide() * x.wide()).sum();
+                    work.cells[at * d..(at + 1) * d].iter().map(|x| x.to_f64() * x.to_f64()).sum();
                 statistics.square += weight * (own + square).max(0.0);
                 statistics.divergence += weight * divergence;
                 statistics.observed += weight * work.observed.len() as f64;
@@ -270,7 +271,7 @@ impl<T: Real> Learner<T> for CvqLearner<'_, T> {
                 for (a, &m) in work.explainer.code.iter().enumerate().filter(|(_, m)| **m != 0.0) {
                     coefficients.push((a, m));
                     statistics.usage[a] += weight * m;
-                    work.codes[at * n + a] = T::of(weight * m);
+                    work.codes[at * n + a] = T::from_f64(weight * m);
                 }
                 let states = self.params.states;
                 let seen = (!complete).then_some(&*work.observed);
@@ -280,7 +281,7 @@ impl<T: Real> Learner<T> for CvqLearner<'_, T> {
             let codes = Matrix::new(&work.codes, count, n);
             product_tn(&mut work.cross, codes, Matrix::new(&work.cells, count, d), false);
             for (sum, x) in statistics.squares.cross.iter_mut().zip(&work.cross) {
-                *sum += x.wide();
+                *sum += x.to_f64();
             }
         }
     }
@@ -290,10 +291,10 @@ impl<T: Real> Learner<T> for CvqLearner<'_, T> {
         -0.5 * square / variance.max(f64::MIN_POSITIVE)
             - 0.5 * observed * (std::f64::consts::TAU * variance).ln()
             - divergence
-            - observed * self.units.scale.wide().ln()
+            - observed * self.units.scale.to_f64().ln()
     }
 
-    fn relearn(&self, state: &mut State, statistics: &CvqStatistics, _pass: Pass) -> Vec<String> {
+    fn update(&self, state: &mut State, statistics: &CvqStatistics, _pass: Pass) -> Vec<String> {
         let observed = statistics.observed.max(f64::MIN_POSITIVE);
         // The noise of the vectors at hand: with those to come it is smaller.
         state.variance = (statistics.square / observed).max(self.params.variance_floor);

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use mereo_core::math::HALF_LOG_TWO_PI;
 use mereo_core::{
-    Batch, Encode, Error, Looks, Manifest, ModelFile, Parts, PartsView, Random, Real, Reconstruct,
-    Result, Sample, Score, ScoreKind, Tensor, draw,
+    Appearance, Batch, Encode, Error, Manifest, ModelFile, Parts, PartsView, Random, Real,
+    Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
 };
 use rand_distr::{Distribution, StandardNormal};
 
@@ -46,8 +46,8 @@ pub struct Cvq {
     inference: Inference,
     /// Every column belongs to all parts alike: `[D, K]`.
     gate: Vec<f64>,
-    /// See [`Looks::Sums`], `[K, J, D]`.
-    looks: Vec<f64>,
+    /// See [`Appearance::Sums`], `[K, J, D]`.
+    appearance: Vec<f64>,
 }
 
 impl Cvq {
@@ -65,7 +65,17 @@ impl Cvq {
         let columns = mean.len() / state_prior.len().max(1);
         let gate = vec![1.0 / parts as f64; columns * parts];
         let looks = looks(&mean, &state_prior, states, columns);
-        Self { parts, states, columns, mean, state_prior, variance, inference, gate, looks }
+        Self {
+            parts,
+            states,
+            columns,
+            mean,
+            state_prior,
+            variance,
+            inference,
+            gate,
+            appearance: looks,
+        }
     }
 
     /// Number of columns, D.
@@ -160,7 +170,7 @@ impl Cvq {
             values.clear();
             batch.for_each_observed(row, |c, x| {
                 observed.push(c);
-                values.push(x.wide() - centre[c]);
+                values.push(x.to_f64() - centre[c]);
             });
             let complete = observed.len() == self.columns;
             if !complete {
@@ -219,7 +229,7 @@ impl<T: Real> Encode<T> for Cvq {
         let width = self.state_prior.len();
         self.for_each_code(batch, |row, code, _, _, _| {
             for (out, &m) in codes[row * width..(row + 1) * width].iter_mut().zip(code) {
-                *out = T::of(m);
+                *out = T::from_f64(m);
             }
         });
     }
@@ -240,7 +250,7 @@ impl<T: Real> Reconstruct<T> for Cvq {
                 sum.iter_mut().zip(mean).for_each(|(s, v)| *s += m * v);
             }
             for (x, &s) in out[row * d..(row + 1) * d].iter_mut().zip(&sum) {
-                *x = T::of(s);
+                *x = T::from_f64(s);
             }
         });
     }
@@ -296,10 +306,10 @@ impl Parts for Cvq {
             columns: self.columns,
             parts: self.parts,
             states: self.states,
-            looks: Looks::Sums,
+            appearance: Appearance::Sums,
             gate: &self.gate,
             state_prior: &self.state_prior,
-            mean: &self.looks,
+            mean: &self.appearance,
         }
     }
 }

@@ -151,7 +151,7 @@ impl BinaryLearner<'_> {
         {
             product_tn(&mut statistics.batch, chosen, Matrix::new(from, rows, d), false);
             for (sum, x) in to.iter_mut().zip(&statistics.batch) {
-                *sum += x.wide();
+                *sum += x.to_f64();
             }
         }
     }
@@ -207,7 +207,7 @@ impl BinaryLearner<'_> {
             for row in 0..batch.rows {
                 let state = super::starts::any_state(n, &mut random) as usize;
                 let code = (seeds.row(&batch, row) << n) + state;
-                work.chosen[row * self.codes() + code] = T::of(batch.weight(row));
+                work.chosen[row * self.codes() + code] = T::from_f64(batch.weight(row));
             }
             self.add(&work, batch.rows, &mut statistics);
         }
@@ -256,19 +256,19 @@ impl<T: Real> Learner<T> for BinaryLearner<'_> {
         super::starts::best_of_scouts(&scouting, self.params, source, restart, context)
     }
 
-    fn settles(&self, _restart: usize) -> usize {
-        self.warmth().settles()
+    fn settled_from(&self, _restart: usize) -> usize {
+        self.warmth().settled_from()
     }
 
     fn prepare(&self, state: &State, pass: Pass) -> Prepared<T> {
         let codes = codes(&state.vectors(), self.params.sets, self.columns, self.beta);
         Prepared {
-            squares: codes.iter().map(|c| T::of(c * c)).collect(),
+            squares: codes.iter().map(|c| T::from_f64(c * c)).collect(),
             square: codes
                 .chunks_exact(self.columns)
                 .map(|code| code.iter().map(|c| c * c).sum())
                 .collect(),
-            codes: codes.into_iter().map(T::of).collect(),
+            codes: codes.into_iter().map(T::from_f64).collect(),
             held: self.scouting.then(|| state.seeds.clone()),
             temperature: self.warmth().at(pass.pass) * state.error,
         }
@@ -290,7 +290,7 @@ impl<T: Real> Learner<T> for BinaryLearner<'_> {
         Work::default()
     }
 
-    fn look(
+    fn accumulate(
         &self,
         prepared: &Prepared<T>,
         batch: &Batch<'_, T>,
@@ -325,9 +325,9 @@ impl<T: Real> Learner<T> for BinaryLearner<'_> {
             energies.clear();
             energies.extend(tried.clone().map(|code| {
                 let at = row * codes + code;
-                let square = if holes { squares[at].wide() } else { prepared.square[code] };
+                let square = if holes { squares[at].to_f64() } else { prepared.square[code] };
                 let on = (code & ((1 << n) - 1)).count_ones();
-                square - 2.0 * products[at].wide() + self.params.penalty * f64::from(on)
+                square - 2.0 * products[at].to_f64() + self.params.penalty * f64::from(on)
             }));
             let nearest = first_smallest(energies);
             let least = energies[nearest];
@@ -336,14 +336,14 @@ impl<T: Real> Learner<T> for BinaryLearner<'_> {
                 energies.iter_mut().for_each(|e| *e = ((least - *e) / prepared.temperature).exp());
                 let total: f64 = energies.iter().sum();
                 for (chosen, share) in chosen.iter_mut().zip(&*energies) {
-                    *chosen = T::of(weight * share / total);
+                    *chosen = T::from_f64(weight * share / total);
                 }
             } else {
-                chosen[nearest] = T::of(weight);
+                chosen[nearest] = T::from_f64(weight);
             }
             let cells = &work.cells[row * d..(row + 1) * d];
-            let own: f64 = cells.iter().map(|x| x.wide() * x.wide()).sum();
-            let seen: f64 = work.seen[row * d..(row + 1) * d].iter().map(|s| s.wide()).sum();
+            let own: f64 = cells.iter().map(|x| x.to_f64() * x.to_f64()).sum();
+            let seen: f64 = work.seen[row * d..(row + 1) * d].iter().map(|s| s.to_f64()).sum();
             statistics.energy += weight * (own + least).max(0.0);
             statistics.observed += weight * seen;
             statistics.rows += weight;
@@ -358,7 +358,7 @@ impl<T: Real> Learner<T> for BinaryLearner<'_> {
             - rows * (self.codes() as f64).ln()
     }
 
-    fn relearn(
+    fn update(
         &self,
         state: &mut State,
         statistics: &BinaryStatistics<T>,
@@ -393,7 +393,12 @@ mod tests {
         let prepared = Learner::<f64>::prepare(&learner, &state, pass);
         assert!((prepared.temperature - 4.0 * WARMTH / 2.0).abs() < 1e-12);
         let mut lane = table.lane(0..1).unwrap();
-        learner.look(&prepared, &lane.next_batch().unwrap().unwrap(), &mut work, &mut statistics);
+        learner.accumulate(
+            &prepared,
+            &lane.next_batch().unwrap().unwrap(),
+            &mut work,
+            &mut statistics,
+        );
         let codes = codes(&state.vectors(), 2, 3, 3.0);
         let mut expected = vec![0.0; 8 * 3];
         for (row, weight) in rows.iter().zip(weights) {

@@ -1,6 +1,6 @@
 //! Learning from a source.
 
-use mereo_core::slots::Ground;
+use mereo_core::slots::Survey;
 use mereo_core::{
     Batch, Block, Context, Error, Learned, Observer, Place, Plan, Real, Result, Source, Statistics,
     Stop, Training, column_name, gather, learn,
@@ -42,7 +42,7 @@ fn fit_as<T: Real>(
     let columns = source.columns();
     params.check_columns(columns)?;
     params.association.check_rows(source.rows(), params.sets * params.features, columns)?;
-    let ground = Ground::survey(source, context)?;
+    let survey = Survey::of(source, context)?;
     let (sets, n) = (params.sets, params.features);
     let (mut feature, mut origin) = (Vec::new(), Vec::new());
     let training = if let Some(beta) = params.beta {
@@ -57,14 +57,14 @@ fn fit_as<T: Real>(
     } else {
         let learner = GvqLearner {
             params,
-            units: Units::of(&ground),
+            units: Units::of(&survey),
             holes: has_holes(source, context)?,
             scouting: false,
         };
         let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
-        let (scale, centre) = (learner.units.scale.wide(), &learner.units.centre);
+        let (scale, centre) = (learner.units.scale.to_f64(), &learner.units.centre);
         feature.extend(state.feature.iter().map(|f| f * scale));
-        let outward = |(i, o): (usize, &f64)| centre[i % columns].wide() + o * scale;
+        let outward = |(i, o): (usize, &f64)| centre[i % columns].to_f64() + o * scale;
         origin.extend(state.origin.iter().enumerate().map(outward));
         training
     };
@@ -72,7 +72,7 @@ fn fit_as<T: Real>(
     // Shares and noise are those of the features that were kept, also if somebody asked for a stop.
     let unstopped = context.clone().stopped_by(&Stop::default());
     let asked = Asked::of(&model, source, &unstopped)?;
-    let reference = ground.reference.iter().sum::<f64>() / ground.reference.len() as f64;
+    let reference = survey.reference.iter().sum::<f64>() / survey.reference.len() as f64;
     Ok((model.with_usage(&asked, params.variance_floor * reference), training))
 }
 
@@ -112,7 +112,7 @@ fn check_cells<T: Real>(source: &dyn Source<T>, context: &Context) -> Result<()>
         for row in 0..batch.rows {
             batch.for_each_observed(row, |c, x| {
                 if wrong.0.is_none() && !(T::ZERO..=T::ONE).contains(&x) {
-                    wrong.0 = Some((batch.first_row + row, c, x.wide()));
+                    wrong.0 = Some((batch.first_row + row, c, x.to_f64()));
                 }
             });
         }

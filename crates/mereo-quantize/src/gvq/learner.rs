@@ -1,7 +1,7 @@
 //! The passes of GVQ: see the [module](super) for the derivation.
 
 use mereo_core::math::{Matrix, product_nt, product_tn};
-use mereo_core::slots::{Ground, WorstRows};
+use mereo_core::slots::{Survey, WorstRows};
 use mereo_core::{Batch, Block, Context, Learner, Pass, Real, Result, Source, Start, Statistics};
 use serde::{Deserialize, Serialize};
 
@@ -28,11 +28,11 @@ pub(crate) struct Units<T> {
 }
 
 impl<T: Real> Units<T> {
-    pub(crate) fn of(ground: &Ground<T>) -> Self {
-        let mean = ground.reference.iter().sum::<f64>() / ground.reference.len().max(1) as f64;
+    pub(crate) fn of(survey: &Survey<T>) -> Self {
+        let mean = survey.reference.iter().sum::<f64>() / survey.reference.len().max(1) as f64;
         Self {
-            centre: ground.moments.mean.iter().map(|&c| T::of(c)).collect(),
-            scale: T::of(mean.sqrt().max(T::SMALLEST_SPREAD)),
+            centre: survey.moments.mean.iter().map(|&c| T::from_f64(c)).collect(),
+            scale: T::from_f64(mean.sqrt().max(T::SMALLEST_SPREAD)),
         }
     }
 
@@ -256,13 +256,13 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
         Ok(start)
     }
 
-    fn settles(&self, _restart: usize) -> usize {
+    fn settled_from(&self, _restart: usize) -> usize {
         0
     }
 
     fn prepare(&self, state: &State, _pass: Pass) -> Prepared<T> {
         let GvqParams { features, sets, penalty, .. } = *self.params;
-        let scale = self.units.scale.wide();
+        let scale = self.units.scale.to_f64();
         let ready = Sets::new(
             sets,
             features,
@@ -275,7 +275,7 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
         for set in 0..sets {
             let origin = &state.origin[set * d..(set + 1) * d];
             let feature = &state.feature[set * features * d..(set + 1) * features * d];
-            vectors.extend(origin.iter().chain(feature).map(|&v| T::of(v)));
+            vectors.extend(origin.iter().chain(feature).map(|&v| T::from_f64(v)));
         }
         let constants = ready.constants();
         Prepared { sets: ready, vectors, constants, keep_worst: state.seeding() }
@@ -310,7 +310,7 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
         }
     }
 
-    fn look(
+    fn accumulate(
         &self,
         prepared: &Prepared<T>,
         batch: &Batch<'_, T>,
@@ -338,7 +338,7 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
                 let own = &work.cells[at * d..(at + 1) * d];
                 let complete = work.complete[at];
                 let found = if complete && work.explainer.by_products() {
-                    let square = own.iter().map(|x| x.wide() * x.wide()).sum();
+                    let square = own.iter().map(|x| x.to_f64() * x.to_f64()).sum();
                     let products = &work.products[at * vectors..(at + 1) * vectors];
                     work.explainer.explain_products(
                         &prepared.sets,
@@ -350,7 +350,7 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
                     work.explainer.take(batch, row);
                     let Explainer { observed, values, .. } = &mut work.explainer;
                     for (x, &c) in values.iter_mut().zip(&*observed) {
-                        *x = own[c].wide();
+                        *x = own[c].to_f64();
                     }
                     work.explainer.explain(&prepared.sets)
                 };
@@ -364,9 +364,9 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
                 statistics.add(found, weight, n, observed);
                 let coefficients = &mut work.coefficients[at * vectors..(at + 1) * vectors];
                 let base = found.set * (n + 1);
-                coefficients[base] = T::of(weight);
+                coefficients[base] = T::from_f64(weight);
                 for i in ones(found.state) {
-                    coefficients[base + 1 + i] = T::of(weight);
+                    coefficients[base + 1 + i] = T::from_f64(weight);
                 }
                 if prepared.keep_worst {
                     work.sum.resize(d, 0.0);
@@ -383,7 +383,7 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
             let sets = statistics.squares.iter_mut();
             for (squares, cross) in sets.zip(work.cross.chunks_exact((n + 1) * d)) {
                 for (sum, x) in squares.cross.iter_mut().zip(cross) {
-                    *sum += x.wide();
+                    *sum += x.to_f64();
                 }
             }
         }
@@ -396,11 +396,11 @@ impl<T: Real> Learner<T> for GvqLearner<'_, T> {
         let codes =
             (self.params.sets as f64).ln() + self.params.features as f64 * std::f64::consts::LN_2;
         -0.5 * observed * ((std::f64::consts::TAU * variance).ln() + 1.0)
-            - observed * self.units.scale.wide().ln()
+            - observed * self.units.scale.to_f64().ln()
             - rows * codes
     }
 
-    fn relearn(&self, state: &mut State, statistics: &GvqStatistics, _pass: Pass) -> Vec<String> {
+    fn update(&self, state: &mut State, statistics: &GvqStatistics, _pass: Pass) -> Vec<String> {
         let (n, d) = (self.params.features, self.units.centre.len());
         let seeding = state.seeding();
         solve(statistics, state, n, d);
@@ -429,8 +429,8 @@ fn lacking<T: Real>(own: &[T], sum: &[f64], observed: Option<&[usize]>) -> Vec<f
     let d = own.len();
     let mut out = vec![0.0; 2 * d];
     let mut put = |c: usize| {
-        out[c] = own[c].wide();
-        out[d + c] = own[c].wide() - sum[c];
+        out[c] = own[c].to_f64();
+        out[d + c] = own[c].to_f64() - sum[c];
     };
     match observed {
         None => (0..d).for_each(put),

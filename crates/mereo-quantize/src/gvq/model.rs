@@ -194,10 +194,10 @@ impl Gvq {
     /// # file.insert("feature", Tensor::new(vec![1, 2, 1], vec![1.0, 2.0]));
     /// # file.insert("origin", Tensor::new(vec![1, 1], vec![5.0]));
     /// let model = mereo_quantize::Gvq::from_file(file, "by hand".as_ref())?;
-    /// assert_eq!(model.look(0, 0b11), [8.0]);
+    /// assert_eq!(model.appearance(0, 0b11), [8.0]);
     /// # Ok::<(), mereo_core::Error>(())
     /// ```
-    pub fn look(&self, set: usize, state: u64) -> Vec<f64> {
+    pub fn appearance(&self, set: usize, state: u64) -> Vec<f64> {
         let mut out = vec![0.0; self.sets.columns];
         self.write_look(set, state, &mut out);
         out
@@ -414,7 +414,7 @@ impl<T: Real> Encode<T> for Gvq {
         self.for_each_state(batch, |row, set, state| {
             let code = &mut codes[row * width..(row + 1) * width];
             ones(state).for_each(|i| code[set * n + i] = T::ONE);
-            code[width - 1] = T::of(set as f64);
+            code[width - 1] = T::from_f64(set as f64);
         });
     }
 }
@@ -431,7 +431,7 @@ impl<T: Real> Reconstruct<T> for Gvq {
         self.for_each_state(batch, |row, set, state| {
             self.write_look(set, state, &mut look);
             for (x, &l) in out[row * d..(row + 1) * d].iter_mut().zip(&look) {
-                *x = T::of(l);
+                *x = T::from_f64(l);
             }
         });
     }

@@ -81,7 +81,7 @@ impl Explainer {
         self.values.clear();
         batch.for_each_observed(row, |d, x| {
             self.observed.push(d);
-            self.values.push(x.wide());
+            self.values.push(x.to_f64());
         });
     }
 
@@ -166,11 +166,11 @@ impl Explainer {
             let constants = &constants[set * (n + 1)..(set + 1) * (n + 1)];
             self.bias.clear();
             let pairs = products.iter().zip(constants).skip(1);
-            self.bias.extend(pairs.map(|(p, c)| c - 2.0 * p.wide()));
+            self.bias.extend(pairs.map(|(p, c)| c - 2.0 * p.to_f64()));
             let couplings = &sets.couplings[set];
             let problem = Problem { couplings, bias: &self.bias, directed: None };
             let answer = self.solver.solve(&problem);
-            let energy = constants[0] - 2.0 * products[0].wide() + answer.energy;
+            let energy = constants[0] - 2.0 * products[0].to_f64() + answer.energy;
             if best.is_none_or(|best| energy < best.energy) {
                 best = Some(Found { set, state: answer.state, energy });
             }

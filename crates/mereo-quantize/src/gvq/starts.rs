@@ -76,7 +76,7 @@ pub(super) fn random_states<T: Real>(
             statistics.add(Found { set, state, energy: 0.0 }, weight, n, missing);
             let cross = &mut statistics.squares[set].cross;
             for (c, x) in cells.iter() {
-                let x = weight * learner.units.inward(c, T::of(x)).wide();
+                let x = weight * learner.units.inward(c, T::from_f64(x)).to_f64();
                 cross[c] += x;
                 for i in crate::associate::ones(state) {
                     cross[(i + 1) * d + c] += x;
@@ -124,7 +124,7 @@ impl SetOf {
     pub(super) fn row<T: Real>(&self, batch: &Batch<'_, T>, row: usize) -> usize {
         let distance = |mean: &[f64]| {
             let mut sum = 0.0;
-            batch.for_each_observed(row, |c, x| sum += (x.wide() - mean[c]).powi(2));
+            batch.for_each_observed(row, |c, x| sum += (x.to_f64() - mean[c]).powi(2));
             sum
         };
         let distances: Vec<f64> = self.0.chunks_exact(batch.columns).map(distance).collect();

@@ -23,7 +23,7 @@ fn planted<T: Real>(rows: usize, n: usize, d: usize, noise: f64, seed: u64) -> (
         for c in 0..d {
             let off = noise * normal(&mut random);
             let on = (0..n).filter(|&i| state[i]).map(|i| feature[i * d + c]);
-            values.push(T::of(origin[c] + on.sum::<f64>() + off));
+            values.push(T::from_f64(origin[c] + on.sum::<f64>() + off));
             squares += off * off;
         }
     }

@@ -1,6 +1,6 @@
 //! Learning from a source.
 
-use mereo_core::slots::{Clusters, Ground, Lloyd};
+use mereo_core::slots::{Clusters, Lloyd, Survey};
 use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Stop, Training, learn};
 
 use super::{Vq, VqParams};
@@ -34,8 +34,8 @@ fn fit_as<T: Real>(
 ) -> Result<(Vq, Training)> {
     params.check()?;
     params.check_columns(source.columns())?;
-    let ground = Ground::survey(source, context)?;
-    let lloyd = Lloyd::plain(params.states, &ground.moments, ground.form.clone());
+    let survey = Survey::of(source, context)?;
+    let lloyd = Lloyd::plain(params.states, &survey.moments, survey.form.clone());
     let Learned { state, training } = learn(&lloyd, source, plan, context, observer)?;
     // Shares and noise are those of the means that were kept, also if somebody asked for a stop.
     let unstopped = context.clone().stopped_by(&Stop::default());
@@ -43,7 +43,7 @@ fn fit_as<T: Real>(
     let rows: f64 = clusters.total.iter().sum();
     let cells: f64 = clusters.count.iter().sum();
     let squares: f64 = clusters.squares.iter().sum();
-    let reference = ground.reference.iter().sum::<f64>() / ground.reference.len() as f64;
+    let reference = survey.reference.iter().sum::<f64>() / survey.reference.len() as f64;
     let model = Vq::new(
         state.mean,
         clusters.total.iter().map(|n| n / rows).collect(),

@@ -5,8 +5,8 @@ use std::path::Path;
 use mereo_core::math::softmax;
 use mereo_core::slots::{Densities, RowCells, first_smallest};
 use mereo_core::{
-    Batch, Encode, Looks, Manifest, ModelFile, Parts, PartsView, Random, Real, Reconstruct, Result,
-    Sample, Score, ScoreKind, Tensor, draw,
+    Appearance, Batch, Encode, Manifest, ModelFile, Parts, PartsView, Random, Real, Reconstruct,
+    Result, Sample, Score, ScoreKind, Tensor, draw,
 };
 use rand_distr::{Distribution, StandardNormal};
 
@@ -161,7 +161,7 @@ impl<T: Real> Reconstruct<T> for Vq {
             let mean = &self.mean[state * self.columns..(state + 1) * self.columns];
             let out = &mut out[row * self.columns..(row + 1) * self.columns];
             for (x, &m) in out.iter_mut().zip(mean) {
-                *x = T::of(m);
+                *x = T::from_f64(m);
             }
         });
     }
@@ -216,7 +216,7 @@ impl Parts for Vq {
             columns: self.columns,
             parts: 1,
             states: self.states,
-            looks: Looks::States,
+            appearance: Appearance::States,
             gate: &self.gate,
             state_prior: &self.state_prior,
             mean: &self.mean,

@@ -53,14 +53,18 @@ impl Element {
         out.clear();
         match self {
             Self::Float32 => out.extend(
-                bytes.as_chunks().0.iter().map(|&four| T::of(f32::from_le_bytes(four).into())),
+                bytes
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .map(|&four| T::from_f64(f32::from_le_bytes(four).into())),
             ),
             Self::Float64 => {
                 out.extend(
-                    bytes.as_chunks().0.iter().map(|&eight| T::of(f64::from_le_bytes(eight))),
+                    bytes.as_chunks().0.iter().map(|&eight| T::from_f64(f64::from_le_bytes(eight))),
                 );
             }
-            Self::Byte => out.extend(bytes.iter().map(|&byte| T::of(byte.into()))),
+            Self::Byte => out.extend(bytes.iter().map(|&byte| T::from_f64(byte.into()))),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::learner::{GmmLearner, State};
 use super::*;
-use mereo_core::slots::Ground;
+use mereo_core::slots::Survey;
 use mereo_core::{Learner, Pass, Source, Statistics, sample};
 use proptest::prelude::*;
 
@@ -96,9 +96,9 @@ proptest! {
         let components = 3;
         let [mean, variance, prior] = some_model(columns, components, 9);
         let data = table::<f64>(columns, &values).with_weights(weights.clone()).unwrap();
-        let ground = Ground::survey(&data, &Context::new(0)).unwrap();
+        let survey = Survey::of(&data, &Context::new(0)).unwrap();
         let params = GmmParams::new(components);
-        let learner = GmmLearner { params: &params, ground: &ground };
+        let learner = GmmLearner { params: &params, survey: &survey };
         let mut state = State {
             prior: prior.clone(), mean: mean.clone(), variance: variance.clone(), reseeds: 0,
         };
@@ -107,10 +107,10 @@ proptest! {
         let prepared = learner.prepare(&state, at);
         let mut lane = data.lane(0..1).unwrap();
         let batch = lane.next_batch().unwrap().unwrap();
-        learner.look(&prepared, &batch, &mut work, &mut statistics);
+        learner.accumulate(&prepared, &batch, &mut work, &mut statistics);
         statistics.finish();
         let bound = Learner::<f64>::bound(&learner, &statistics);
-        learner.relearn(&mut state, &statistics, at);
+        learner.update(&mut state, &statistics, at);
 
         let joints: Vec<Vec<f64>> =
             values.chunks(columns).map(|row| joint(row, &mean, &variance, &prior)).collect();
@@ -132,7 +132,7 @@ proptest! {
                 let v = seen.iter().map(|(x, r)| (x - m).powi(2) * r).sum::<f64>() / count;
                 let i = j * columns + d;
                 prop_assert!((state.mean[i] - m).abs() < 1e-7);
-                prop_assert!((state.variance[i] - v.max(1e-3 * ground.reference[d])).abs() < 1e-7);
+                prop_assert!((state.variance[i] - v.max(1e-3 * survey.reference[d])).abs() < 1e-7);
             }
         }
     }
@@ -296,9 +296,9 @@ fn samples_have_the_moments_of_the_model() {
 fn an_empty_component_is_seeded_from_a_row_that_is_explained_badly() {
     // The third component is nowhere near the two rows; the outlier is explained by nobody.
     let data = table::<f64>(1, &[0.0, 0.1, 0.2, 0.1, 1.0]);
-    let ground = Ground::survey(&data, &Context::new(0)).unwrap();
+    let survey = Survey::of(&data, &Context::new(0)).unwrap();
     let params = GmmParams::new(2);
-    let learner = GmmLearner { params: &params, ground: &ground };
+    let learner = GmmLearner { params: &params, survey: &survey };
     let mut state = State {
         prior: vec![1.0, 0.0],
         mean: vec![0.1, 100.0],
@@ -310,13 +310,13 @@ fn an_empty_component_is_seeded_from_a_row_that_is_explained_badly() {
     let prepared = learner.prepare(&state, at);
     let mut lane = data.lane(0..1).unwrap();
     let batch = lane.next_batch().unwrap().unwrap();
-    learner.look(&prepared, &batch, &mut work, &mut statistics);
+    learner.accumulate(&prepared, &batch, &mut work, &mut statistics);
     statistics.finish();
-    let notes = learner.relearn(&mut state, &statistics, at);
+    let notes = learner.update(&mut state, &statistics, at);
     assert_eq!(notes, ["empty component 1 seeded from row 4"]);
     assert_eq!((state.mean[1], state.reseeds), (1.0, 1));
     // Not for ever.
     state.prior = vec![1.0, 0.0];
     state.reseeds = 8;
-    assert!(learner.relearn(&mut state, &statistics, at).is_empty());
+    assert!(learner.update(&mut state, &statistics, at).is_empty());
 }

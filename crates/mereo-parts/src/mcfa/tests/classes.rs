@@ -28,7 +28,7 @@ pub(super) fn random_class_model(
         noise: model.noise().to_vec(),
         classes: Some(ClassLayer {
             prior: raw.iter().map(|p| p / total).collect(),
-            habits: (0..classes * parts * factors)
+            class_state_prior: (0..classes * parts * factors)
                 .map(|_| random.random_range(-2.0..2.0))
                 .collect(),
         }),
@@ -58,7 +58,7 @@ fn planted<T: Real>(rows: usize, apart: f64, seed: u64) -> Table<T> {
             let slope = |f: usize| ((d * (f + 3) + f) % 7) as f64 / 3.0 - 1.0;
             let noise: f64 = random.sample(StandardNormal);
             let x = slope(0) * s[2 * part] + slope(1) * s[2 * part + 1];
-            cells.push(T::of(x + 0.3 * noise));
+            cells.push(T::from_f64(x + 0.3 * noise));
         }
         of_row.push(Some(class as u32));
     }
@@ -130,13 +130,13 @@ proptest! {
         let table = small_table(seed, 40, 8, missing).with_labels(labels_of(of_row, 3)).unwrap();
         let context = Context::new(seed);
         let params = McfaParams::new(3, 2);
-        let ground = Ground::survey(&table, &context).unwrap();
-        let starts = Starts { params: &params, ground: &ground };
+        let survey = Survey::of(&table, &context).unwrap();
+        let starts = Starts { params: &params, survey: &survey };
         let layer = random_class_model(seed, 3, [3, 2, 1]).class_view().map(|view| {
-            ClassLayer { prior: view.prior.to_vec(), habits: view.habits.to_vec() }
+            ClassLayer { prior: view.prior.to_vec(), class_state_prior: view.class_state_prior.to_vec() }
         });
         let begin = |source: &dyn Source<f64>, restart: usize, context: &Context| {
-            let sample = start_sample(source, &ground.form, context)?;
+            let sample = start_sample(source, &survey.form, context)?;
             let mut start = seeded(&starts, &sample, restart, context)?;
             start.state.classes = layer.clone();
             Ok(start)

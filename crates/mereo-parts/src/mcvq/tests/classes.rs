@@ -20,10 +20,13 @@ fn labelled_classes_agree_with_the_reference_implementation() {
         .with_labels(labels_of(of_row, 2))
         .unwrap();
     let context = Context::new(0);
-    let ground = Ground::survey(&table, &context).unwrap();
+    let survey = Survey::of(&table, &context).unwrap();
     let params = McvqParams::new(3, 3);
-    let starts = Starts { params: &params, ground: &ground };
-    let layer = ClassLayer { prior: fixture.get("/inputs/beta"), habits: fixture.get("/inputs/b") };
+    let starts = Starts { params: &params, survey: &survey };
+    let layer = ClassLayer {
+        prior: fixture.get("/inputs/beta"),
+        class_state_prior: fixture.get("/inputs/b"),
+    };
     let begin = State {
         gate: fixture.get("/inputs/g"),
         state_prior: layer.marginal(),
@@ -50,7 +53,7 @@ fn labelled_classes_agree_with_the_reference_implementation() {
         close(&state.mean, &at("mu"), "mu");
         close(&state.variance, &at("var"), "var");
         close(&state.gate, &at("g"), "g");
-        close(&layer.habits, &at("b"), "b");
+        close(&layer.class_state_prior, &at("b"), "b");
         close(&layer.prior, &at("beta"), "beta");
     }
 }
@@ -87,7 +90,7 @@ fn planted_with<T: Real>(
         for column in 0..16 {
             let look = ((shown[column / 4] * (column % 4 + 2)) % 7) as f64;
             let noise: f64 = random.sample(StandardNormal);
-            cells.push(T::of(look + 0.2 * noise));
+            cells.push(T::from_f64(look + 0.2 * noise));
         }
         of_row.push(Some(class as u32));
     }
@@ -170,7 +173,7 @@ pub(super) fn random_class_model(
         })
         .collect();
     let prior = random_state_of(&random_model(seed + 77, 1, classes, 1)).state_prior;
-    state.classes = Some(ClassLayer { prior, habits: priors });
+    state.classes = Some(ClassLayer { prior, class_state_prior: priors });
     Mcvq::from_state(state, parts, states)
 }
 
@@ -217,13 +220,13 @@ proptest! {
         let table = small_table(seed, 40, 8, missing).with_labels(labels_of(of_row, 3)).unwrap();
         let context = Context::new(seed);
         let params = McvqParams::new(3, 3);
-        let ground = Ground::survey(&table, &context).unwrap();
-        let starts = Starts { params: &params, ground: &ground };
+        let survey = Survey::of(&table, &context).unwrap();
+        let starts = Starts { params: &params, survey: &survey };
         let layer = random_class_model(seed, 3, [3, 3, 1]).class_view().map(|view| {
-            ClassLayer { prior: view.prior.to_vec(), habits: view.habits.to_vec() }
+            ClassLayer { prior: view.prior.to_vec(), class_state_prior: view.class_state_prior.to_vec() }
         });
         let begin = |source: &dyn Source<f64>, restart: usize, context: &Context| {
-            let mut start = seeded(&starts, &sample(source, &ground.form, context)?, restart, context)?;
+            let mut start = seeded(&starts, &sample(source, &survey.form, context)?, restart, context)?;
             start.state.classes = layer.clone();
             Ok(start)
         };
@@ -296,9 +299,9 @@ fn sparse_rows_learn_classes_as_dense_ones() {
     let mut begin = random_state_of(&random_model(7, 3, 3, 8));
     begin.classes = Some(ClassLayer::alike(3, &begin.state_prior));
     let learned = |table: &Table<f64>| {
-        let ground = Ground::survey(table, &context).unwrap();
+        let survey = Survey::of(table, &context).unwrap();
         let params = McvqParams::new(3, 3);
-        let starts = Starts { params: &params, ground: &ground };
+        let starts = Starts { params: &params, survey: &survey };
         let start = |_: &dyn Source<f64>, _: usize, _: &Context| {
             Ok(Start { state: begin.clone(), how: String::new() })
         };

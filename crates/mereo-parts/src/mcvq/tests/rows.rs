@@ -1,6 +1,6 @@
 //! Rows with gates of their own, by expectation and by samples.
 
-use mereo_core::slots::{Ground, SlotParams};
+use mereo_core::slots::{SlotParams, Survey};
 use mereo_core::{
     Absent, Cells, Checkpoints, Context, Dense, Learner, Parts, Pass, Plan, Record, Schedule,
     Silent, Source, Start, Statistics, Table, encode, learn, score,
@@ -23,7 +23,7 @@ use crate::starts::{sample, seeded};
 fn factorised_gates_agree_with_the_reference_implementation() {
     let fixture = Fixture::open("mcvq_fully");
     let table = Table::from(Dense::new(24, 10, fixture.get("/inputs/X")).unwrap());
-    let ground = Ground::survey(&table, &Context::new(0)).unwrap();
+    let survey = Survey::of(&table, &Context::new(0)).unwrap();
     let mut state = State {
         gate: fixture.get("/inputs/a"),
         state_prior: fixture.get("/inputs/b"),
@@ -43,7 +43,7 @@ fn factorised_gates_agree_with_the_reference_implementation() {
             variance: &state.variance,
             log_prior: &log_prior,
         };
-        let own = RowPass::new(&slots, &ground.frame);
+        let own = RowPass::new(&slots, &survey.frame);
         let (mut work, mut sums) = (RowWork::default(), RowSums::new(9, 10));
         let mut lane = table.lane(0..1).unwrap();
         let batch = lane.next_batch().unwrap().unwrap();
@@ -56,7 +56,7 @@ fn factorised_gates_agree_with_the_reference_implementation() {
         own.kernel.add(|_| 1.0, &mut work, &mut sums.sums, &mut sums.totals);
         let moments = sums.moments(10);
         state.state_prior = sums.totals.iter().map(|t| t / 24.0).collect();
-        moments.relearn(&ground.frame, &[1e-3; 10], &mut state.mean, &mut state.variance);
+        moments.update(&survey.frame, &[1e-3; 10], &mut state.mean, &mut state.variance);
         prior_of_gates(&mut state.gate, &gate_sums(&moments, 3, 10), 3, 0.0);
         if [1, 2, 10].contains(&pass) {
             let at = |what: &str| fixture.get(&format!("/outputs/{pass}/{what}"));
@@ -83,11 +83,11 @@ fn bounds_from(
 ) -> Vec<f64> {
     let context = Context::new(seed);
     let params = McvqParams::new(3, 3);
-    let ground = Ground::survey(table, &context).unwrap();
-    let starts = Starts { params: &params, ground: &ground };
-    let ground_of = Ground::survey(begun, &context).unwrap();
+    let survey = Survey::of(table, &context).unwrap();
+    let starts = Starts { params: &params, survey: &survey };
+    let ground_of = Survey::of(begun, &context).unwrap();
     let begin = |_: &dyn Source<f64>, restart: usize, context: &Context| {
-        let starts = Starts { params: &params, ground: &ground_of };
+        let starts = Starts { params: &params, survey: &ground_of };
         seeded(&starts, &sample(begun, &ground_of.form, context)?, restart, context)
     };
     let floor = Schedule::constant(0.01);
@@ -237,9 +237,9 @@ fn gibbs_draws_states_and_parts_as_often_as_their_posterior_says() {
             )
             .unwrap(),
         );
-        let ground = Ground::survey(&spread, &context).unwrap();
+        let survey = Survey::of(&spread, &context).unwrap();
         let settings = McvqParams::new(parts, states);
-        let starts = Starts { params: &settings, ground: &ground };
+        let starts = Starts { params: &settings, survey: &survey };
         let begin = |_: &dyn Source<f64>, _: usize, _: &Context| {
             Ok(Start { state: state.clone(), how: String::new() })
         };
@@ -255,9 +255,14 @@ fn gibbs_draws_states_and_parts_as_often_as_their_posterior_says() {
         let mut work = learner.workspace();
         let prepared = learner.prepare(&state, Pass { restart: 0, pass: 0 });
         let mut lane = row.lane(0..1).unwrap();
-        learner.look(&prepared, &lane.next_batch().unwrap().unwrap(), &mut work, &mut statistics);
+        learner.accumulate(
+            &prepared,
+            &lane.next_batch().unwrap().unwrap(),
+            &mut work,
+            &mut statistics,
+        );
         let mut learned = state.clone();
-        learner.relearn(&mut learned, &statistics, Pass { restart: 0, pass: 0 });
+        learner.update(&mut learned, &statistics, Pass { restart: 0, pass: 0 });
 
         let view = model.parts();
         let (mut of_states, mut of_parts) = (vec![0.0; parts * states], vec![0.0; columns * parts]);
@@ -312,9 +317,9 @@ fn how_rows_are_seen_is_kept_in_the_file() {
 fn many_samples_under_a_shared_gate_tell_what_expectations_do() {
     let table = super::small_table(4, 30, 6, 0.2);
     let context = Context::new(4);
-    let ground = Ground::survey(&table, &context).unwrap();
+    let survey = Survey::of(&table, &context).unwrap();
     let params = McvqParams::new(2, 3);
-    let starts = Starts { params: &params, ground: &ground };
+    let starts = Starts { params: &params, survey: &survey };
     let state = super::random_state_of(&super::random_model(4, 2, 3, 6));
     let relearned = |gibbs: Option<Gibbs>| {
         let learner = McvqLearner {
@@ -327,10 +332,10 @@ fn many_samples_under_a_shared_gate_tell_what_expectations_do() {
         let prepared = learner.prepare(&state, pass);
         let mut lane = table.lane(0..1).unwrap();
         let batch = lane.next_batch().unwrap().unwrap();
-        learner.look(&prepared, &batch, &mut work, &mut statistics);
+        learner.accumulate(&prepared, &batch, &mut work, &mut statistics);
         statistics.finish();
         let mut learned = state.clone();
-        learner.relearn(&mut learned, &statistics, pass);
+        learner.update(&mut learned, &statistics, pass);
         (learned, learner.bound(&statistics))
     };
     let (expected, bound) = relearned(None);

@@ -31,7 +31,7 @@ fn strange_tables_are_learned() {
     for params in [params.clone(), GvqParams { sets: 2, penalty: 0.1, ..params }] {
         // Constant, one row, one column, duplicates, more features than rows.
         let constant = sound(&params, &table(10, 3, |_, _| 4.0));
-        assert!(constant.look(0, 0).iter().all(|v| (v - 4.0).abs() < 1e-6));
+        assert!(constant.appearance(0, 0).iter().all(|v| (v - 4.0).abs() < 1e-6));
         sound(&params, &table(1, 3, odd));
         sound(&params, &table(10, 1, odd));
         sound(&params, &table(10, 3, |_, c| c as f64));

@@ -43,7 +43,7 @@ fn an_iteration_agrees_with_an_independent_implementation() {
         statistics.reset();
         let mut lane = mereo_core::Source::<f64>::lane(&table, 0..1).unwrap();
         let batch = lane.next_batch().unwrap().unwrap();
-        learner.look(&prepared, &batch, &mut work, &mut statistics);
+        learner.accumulate(&prepared, &batch, &mut work, &mut statistics);
         if turn == 0 {
             model.for_each_state(&batch, |row, set, state| {
                 assert_eq!((set, state), (0, fixture.get("it_codes")[row] as u64), "row {row}");
@@ -51,7 +51,7 @@ fn an_iteration_agrees_with_an_independent_implementation() {
             let sum: f64 = fixture.get("it_assoc_energy").iter().sum();
             assert!((statistics.energy() - sum).abs() < 1e-8 * sum);
         }
-        learner.relearn(&mut state, &statistics, pass);
+        learner.update(&mut state, &statistics, pass);
         // The objective after the M-step, at the states of the E-step.
         let after = learner.prepare(&state, pass);
         let mut squares = 0.0;
@@ -177,7 +177,7 @@ fn sets_of_one_feature_are_vector_quantisation() {
     let plan = Plan { tolerance: 0.0, passes: 200, ..Plan::default() };
     let (model, _) = fit(&params, &table, &plan, &Context::new(0), &mut Silent).unwrap();
     // An origin with and without its feature: 8 codes, each the mean of the rows nearest to it.
-    let codes: Vec<Vec<f64>> = (0..8).map(|k| model.look(k / 2, (k % 2) as u64)).collect();
+    let codes: Vec<Vec<f64>> = (0..8).map(|k| model.appearance(k / 2, (k % 2) as u64)).collect();
     let Cells::Dense(cells) = table.cells() else { panic!("not dense") };
     let mut sums = vec![(0.0, vec![0.0; 3]); 8];
     let mut squares = 0.0;
@@ -266,9 +266,9 @@ fn weight_two_equals_the_row_twice() {
         let prepared = learner.prepare(&state, pass);
         let mut lane = mereo_core::Source::<f64>::lane(table, 0..1).unwrap();
         let batch = lane.next_batch().unwrap().unwrap();
-        learner.look(&prepared, &batch, &mut work, &mut statistics);
+        learner.accumulate(&prepared, &batch, &mut work, &mut statistics);
         let bound = Learner::<f64>::bound(&learner, &statistics);
-        learner.relearn(&mut state, &statistics, pass);
+        learner.update(&mut state, &statistics, pass);
         (bound, state)
     };
     let ((a, x), (b, y)) = (told(&weighted), told(&repeated));
@@ -319,13 +319,13 @@ fn exact_explanations_are_the_best_of_all_sets_and_states() {
         let feature: Vec<f64> = (0..sets * n * d).map(|_| mean + normal(&mut random)).collect();
         let origin: Vec<f64> = (0..sets * d).map(|_| normal(&mut random)).collect();
         let model = Gvq::new(sets, n, feature, origin, &params);
-        let made = model.look(random.random_range(0..sets), random.random_range(0..1 << n));
+        let made = model.appearance(random.random_range(0..sets), random.random_range(0..1 << n));
         let mut row: Vec<f64> = made.iter().map(|x| x + 0.5 * normal(&mut random)).collect();
         if trial % 4 == 0 {
             row.iter_mut().filter(|_| random.random::<f64>() < 0.3).for_each(|x| *x = f64::NAN);
         }
         let energy = |set: usize, state: u64| {
-            let look = model.look(set, state);
+            let look = model.appearance(set, state);
             let seen = row.iter().zip(&look).filter(|(x, _)| !x.is_nan());
             seen.map(|(x, y)| (x - y).powi(2)).sum::<f64>()
                 + params.penalty * f64::from(state.count_ones())

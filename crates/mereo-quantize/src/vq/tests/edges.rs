@@ -59,7 +59,7 @@ fn all_is_finite<T: Real>(columns: usize, values: &[f64], what: &str) {
     for states in [1, 2, 7] {
         let model = learn(states, &data);
         assert!(scores(&model, &data).iter().all(|s| s.is_finite()), "{what}");
-        assert!(filled(&model, &data).iter().all(|x| x.wide().is_finite()), "{what}");
+        assert!(filled(&model, &data).iter().all(|x| x.to_f64().is_finite()), "{what}");
         codes(&model, &data);
         let file = model.to_file(Manifest::new(Vq::KIND));
         assert_eq!(Vq::from_file(file, what.as_ref()).unwrap(), model);

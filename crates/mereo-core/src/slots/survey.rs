@@ -11,16 +11,16 @@ const MOST_WEIGHT: f64 = 1e15;
 /// every model of slots surveys before it learns.
 ///
 /// ```
-/// use mereo_core::{Context, Dense, Table, slots::Ground};
+/// use mereo_core::{Context, Dense, Table, slots::Survey};
 /// let table = Table::from(Dense::new(2, 1, vec![1.0f64, 3.0])?);
-/// let ground = Ground::survey(&table, &Context::new(0))?;
-/// assert_eq!(ground.reference, [1.0]);
+/// let survey = Survey::of(&table, &Context::new(0))?;
+/// assert_eq!(survey.reference, [1.0]);
 /// let nothing = Table::from(Dense::new(1, 1, vec![f64::NAN])?);
-/// assert!(Ground::survey(&nothing, &Context::new(0)).is_err());
+/// assert!(Survey::of(&nothing, &Context::new(0)).is_err());
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Ground<T> {
+pub struct Survey<T> {
     /// Weight, mean and spread of every column.
     pub moments: ColumnMoments,
     /// The variance of each column that floors are relative to, always above 0.
@@ -31,10 +31,10 @@ pub struct Ground<T> {
     pub frame: Frame<T>,
 }
 
-impl<T: Real> Ground<T> {
+impl<T: Real> Survey<T> {
     /// Looks at every row of a source once (twice if it is sparse and unobserved cells are not
     /// stored). Data in which nothing is observed, or whose weights are out of range, is an error.
-    pub fn survey(source: &dyn Source<T>, context: &Context) -> Result<Self> {
+    pub fn of(source: &dyn Source<T>, context: &Context) -> Result<Self> {
         let moments = ColumnMoments::of(source, context)?;
         if moments.rows == 0.0 || !moments.weight.iter().any(|&n| n > 0.0) {
             return Err(Error::found(
