@@ -9,6 +9,7 @@ pub mod slots;
 mod context;
 mod error;
 mod files;
+mod fingerprint;
 mod learn;
 mod model;
 mod parallel;
@@ -20,9 +21,11 @@ mod table;
 pub use context::{Context, Random, Stop, draw};
 pub use error::{Error, Place, Result};
 pub use files::{write_atomically, write_file_atomically};
+pub use fingerprint::Fingerprint;
 pub use learn::{
-    Checkpoints, Learned, Learner, Lent, Memory, Observer, Pass, Plan, Record, Restart, Schedule,
-    Silent, Start, Statistics, Status, Training, gather, learn, map_rows,
+    Answer, Checkpoints, Facts, Learned, Learner, Lent, Memory, Observer, Pass, Plan, Record,
+    Remote, Request, Restart, RowTask, Schedule, Silent, Start, Statistics, Status, Training,
+    gather, learn, map_rows, pack, unpack,
 };
 pub use model::{
     Appearance, ClassView, Classify, Components, ComponentsView, Encode, Estimate, Explain,

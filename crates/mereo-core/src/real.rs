@@ -8,6 +8,9 @@ use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, MatMut, MatRef, Par};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::{Lent, Source};
 
 mod sealed {
@@ -36,6 +39,8 @@ pub trait Real:
     + SubAssign
     + MulAssign
     + Sum
+    + Serialize
+    + DeserializeOwned
     + Send
     + Sync
     + 'static

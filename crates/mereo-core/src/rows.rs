@@ -2,12 +2,15 @@
 
 use rand::RngExt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
-    Absent, Batch, Context, Dense, Real, Result, Source, Sparse, Statistics, Table, gather,
+    Absent, Batch, Context, Dense, Real, Result, RowTask, Source, Sparse, Statistics, Table, gather,
 };
 
 /// A row with the key it was chosen by.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
 struct Row<T> {
     key: f64,
     number: usize,
@@ -16,7 +19,9 @@ struct Row<T> {
 }
 
 /// The rows with the smallest keys so far.
-struct Chosen<T> {
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(crate) struct Chosen<T> {
     most: usize,
     rows: Vec<Row<T>>,
 }
@@ -44,6 +49,52 @@ impl<T: Real> Statistics for Chosen<T> {
     }
 }
 
+/// Asks rows for a sample of them.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SampleTask {
+    most: usize,
+    all: bool,
+    /// Rows with larger keys are not looked at: they are hardly ever among the smallest.
+    below: f64,
+    absent: Option<Absent>,
+    purpose: String,
+    seed: u64,
+}
+
+impl<T: Real> RowTask<T> for SampleTask {
+    const NAME: &'static str = "sample";
+    type Statistics = Chosen<T>;
+
+    fn statistics(&self) -> Chosen<T> {
+        Chosen { most: self.most, rows: Vec::new() }
+    }
+
+    fn accumulate(&self, batch: &Batch<'_, T>, chosen: &mut Chosen<T>) {
+        let context = Context::new(self.seed);
+        for row in 0..batch.rows {
+            let (number, weight) = (batch.first_row + row, batch.weight(row));
+            if weight == 0.0 {
+                continue;
+            }
+            // Efraimidis and Spirakis: the smallest of exponential keys with rates = weights.
+            let key = if self.all {
+                0.0
+            } else {
+                let uniform: f64 =
+                    context.random(&self.purpose, [number as u64, u64::MAX]).random();
+                -(1.0 - uniform).ln() / weight
+            };
+            if key > self.below {
+                continue;
+            }
+            chosen.offer(key, number, || {
+                let cells = stored_cells(batch, row, self.absent);
+                Row { key, number, weight: if self.all { weight } else { 1.0 }, cells }
+            });
+        }
+    }
+}
+
 /// At most this many rows of a source, in memory and in the source's order: all of them if they
 /// are that few (with their weights, rows of weight 0 left out), otherwise a random sample without
 /// replacement, rows being chosen in proportion to their weights (each then counts once). Which
@@ -62,28 +113,21 @@ pub fn sample_rows<T: Real>(
     purpose: &str,
     context: &Context,
 ) -> Result<Table<T>> {
-    let all = source.rows() <= most;
     let absent = source.absent();
-    let look = |batch: &Batch<'_, T>, chosen: &mut Chosen<T>| {
-        for row in 0..batch.rows {
-            let (number, weight) = (batch.first_row + row, batch.weight(row));
-            if weight == 0.0 {
-                continue;
-            }
-            // Efraimidis and Spirakis: the smallest of exponential keys with rates = weights.
-            let key = if all {
-                0.0
-            } else {
-                let uniform: f64 = context.random(purpose, [number as u64, u64::MAX]).random();
-                -(1.0 - uniform).ln() / weight
-            };
-            chosen.offer(key, number, || {
-                let cells = stored_cells(batch, row, absent);
-                Row { key, number, weight: if all { weight } else { 1.0 }, cells }
-            });
-        }
+    let mut task = SampleTask {
+        most,
+        all: source.rows() <= most,
+        below: likely_key(most, source.rows()),
+        absent,
+        purpose: purpose.to_owned(),
+        seed: context.seed(),
     };
-    let mut chosen = gather(source, context, || Chosen { most, rows: Vec::new() }, look)?;
+    let mut chosen = gather(source, context, &task)?;
+    if chosen.rows.len() < most && task.below < f64::INFINITY {
+        // Rows of little weight have larger keys than was thought.
+        task.below = f64::INFINITY;
+        chosen = gather(source, context, &task)?;
+    }
     chosen.rows.sort_by_key(|r| r.number);
     let columns = source.columns();
     let table = match absent {
@@ -113,6 +157,14 @@ pub fn sample_rows<T: Real>(
         return Ok(table);
     }
     table.with_weights(chosen.rows.iter().map(|row| row.weight).collect())
+}
+
+/// A key that, if rows count once, `most` of them are below but for one time in a billion: the
+/// number below `t` is binomial with a mean of at least `0.9 rows t` here.
+fn likely_key(most: usize, rows: usize) -> f64 {
+    let wanted = most as f64 + 6.0 * (most as f64).sqrt() + 20.0;
+    let key = wanted / (0.9 * rows.max(1) as f64);
+    if key < 0.2 { key } else { f64::INFINITY }
 }
 
 fn stored_cells<T: Real>(

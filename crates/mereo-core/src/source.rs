@@ -2,10 +2,14 @@
 
 use std::ops::Range;
 
-use crate::{About, Absent, Cells, Real, Result, Table};
+use crate::{About, Absent, Cells, Real, Remote, Result, Table};
 
 /// Cells aimed at in one batch: small enough for the caches, large enough for matrix products.
 const BATCH_CELLS: usize = 1 << 17;
+/// Most batches in a shard: merging their statistics must cost little beside looking at them.
+const SHARD_BATCHES: usize = 4;
+/// Fewest shards that a sparse table is cut into, if it has the rows.
+const SPARSE_SHARDS: usize = 4;
 
 /// How many rows of a table this wide go into one batch. It depends on nothing else, so that
 /// the same data is always cut at the same places.
@@ -15,6 +19,11 @@ const BATCH_CELLS: usize = 1 << 17;
 /// ```
 pub fn batch_rows(columns: usize) -> usize {
     (BATCH_CELLS / columns.max(1)).clamp(64, 1024)
+}
+
+/// How many batches of this many rows and columns go into one shard: a few, unless they are very large.
+fn shard_batches(batch_rows: usize, columns: usize) -> usize {
+    (SHARD_BATCHES * BATCH_CELLS / (batch_rows * columns).max(1)).clamp(1, SHARD_BATCHES)
 }
 
 /// The cells of one batch.
@@ -158,6 +167,17 @@ pub trait Source<T: Real>: Sync {
         self.rows().div_ceil(self.batch_rows())
     }
 
+    /// Batches in every shard but the last. Shards are what statistics are added up by, so this may
+    /// depend on the data alone.
+    fn shard_batches(&self) -> usize {
+        shard_batches(self.batch_rows(), self.columns())
+    }
+
+    /// Number of shards.
+    fn shards(&self) -> usize {
+        self.batches().div_ceil(self.shard_batches().max(1))
+    }
+
     /// Opens a pass over this range of batches.
     fn lane(&self, batches: Range<usize>) -> Result<Box<dyn Lane<T> + '_>>;
 
@@ -167,52 +187,9 @@ pub trait Source<T: Real>: Sync {
     /// What a cell that is not stored means, if the source is sparse.
     fn absent(&self) -> Option<Absent>;
 
-    /// A few facts that tell this data from other data, for checkpoints and model files.
-    fn fingerprint(&self) -> Result<u64> {
-        let mut hash = Fnv::new();
-        hash.add(&(self.rows() as u64).to_le_bytes());
-        hash.add(&(self.columns() as u64).to_le_bytes());
-        hash.add(T::NAME.as_bytes());
-        // A dozen batches spread over the data: enough to notice another file, cheap on a huge one.
-        let batches = self.batches();
-        let step = batches.div_ceil(12).max(1);
-        for index in (0..batches).step_by(step) {
-            if let Some(batch) = self.lane(index..index + 1)?.next_batch()? {
-                match batch.block {
-                    Block::Dense { values, .. } => hash.add(bytemuck::cast_slice(values)),
-                    Block::Sparse { indices, values, .. } => {
-                        hash.add(bytemuck::cast_slice(indices));
-                        hash.add(bytemuck::cast_slice(values));
-                    }
-                }
-                if let Some(weights) = batch.weights {
-                    hash.add(bytemuck::cast_slice(weights));
-                }
-            }
-        }
-        Ok(hash.finish())
-    }
-}
-
-/// The 64-bit Fowler-Noll-Vo hash (variant 1a, over 8 bytes at a time): stable across versions
-/// and machines, which the standard library's hasher does not promise.
-pub(crate) struct Fnv(u64);
-
-impl Fnv {
-    pub(crate) fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-
-    pub(crate) fn add(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.0 = (self.0 ^ u64::from_le_bytes(word)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
-
-    pub(crate) fn finish(&self) -> u64 {
-        self.0
+    /// Rows that are elsewhere are asked through this, and have no lanes here.
+    fn remote(&self) -> Option<&dyn Remote> {
+        None
     }
 }
 
@@ -278,9 +255,19 @@ impl<T: Real> Source<T> for Table<T> {
                 let stored = cells.values().len() / cells.rows().max(1);
                 let most = cells.rows().div_ceil(8).max(256);
                 let rows = (8 * BATCH_CELLS / stored.max(1)).clamp(64, 8192).min(most);
-                // All batches alike, so that no thread waits for another's larger ones.
-                cells.rows().div_ceil(cells.rows().div_ceil(rows).max(1)).max(1)
+                // All batches alike, and as many in every shard, so that no thread waits for
+                // another's larger ones.
+                let batches = cells.rows().div_ceil(rows).next_multiple_of(SPARSE_SHARDS);
+                cells.rows().div_ceil(batches.max(1)).max(1)
             }
+        }
+    }
+
+    fn shard_batches(&self) -> usize {
+        match self.cells() {
+            Cells::Dense(_) => shard_batches(self.batch_rows(), Table::columns(self)),
+            // Their statistics are large beside what a batch stores.
+            Cells::Sparse(_) => self.batches().div_ceil(SPARSE_SHARDS).clamp(1, SHARD_BATCHES),
         }
     }
 

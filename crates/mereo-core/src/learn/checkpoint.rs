@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::observe::Restart;
-use crate::source::Fnv;
-use crate::{Error, Result, write_atomically};
+use crate::{Error, Fingerprint, Result, write_atomically};
 
-const MAGIC: &[u8; 8] = b"mereo-c2";
+const MAGIC: &[u8; 8] = b"mereo-c3";
 
 /// Where and how often to keep the state of the loop, and whether to go on from what is there.
 #[derive(Debug, Clone)]
@@ -33,12 +33,37 @@ impl Checkpoints {
     }
 }
 
+/// Tells one run from another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Identity {
+    /// The data.
+    pub(super) data: Option<Fingerprint>,
+    /// The seed.
+    pub(super) seed: u64,
+    /// How long and how often to learn.
+    pub(super) plan: (usize, usize, f64),
+    /// A digest of the learner: all that the user chose for the model.
+    pub(super) learner: u128,
+}
+
+impl Identity {
+    /// What differs first between the run of a checkpoint and this one, for users.
+    fn differs_in(&self, stored: &Self) -> Option<String> {
+        let data = match (self.data, stored.data) {
+            (Some(own), Some(other)) => own.differs_in(&other).map(|what| format!("other {what}")),
+            (own, other) => (own != other).then(|| "other data".to_owned()),
+        };
+        data.or_else(|| (self.seed != stored.seed).then(|| "another seed".to_owned()))
+            .or_else(|| (self != stored).then(|| "other options".to_owned()))
+    }
+}
+
 /// Everything that the loop needs to go on as if nothing had happened.
 #[derive(Debug, Deserialize)]
 pub(super) struct Progress<S> {
     /// The restart that is under way.
     pub(super) restart: usize,
-    /// Its state, how it was started, the bounds so far, and what lanes remember of their rows;
+    /// Its state, how it was started, the bounds so far, and what runs remember of their rows;
     /// none if it was not started yet.
     pub(super) current: Option<(S, Restart, Vec<Vec<f64>>)>,
     /// Restarts that ended.
@@ -50,23 +75,25 @@ pub(super) struct Progress<S> {
 /// Writes what [`load`] reads back as a [`Progress`], without owning any of it.
 pub(super) fn save<S: Serialize>(
     path: &Path,
-    identity: u64,
+    identity: &Identity,
     restart: usize,
     current: Option<(&S, &Restart, Vec<Vec<f64>>)>,
     ended: &[Restart],
     best: Option<&(usize, S)>,
 ) -> Result<()> {
-    let body =
-        postcard::to_stdvec(&(restart, current, ended, best)).map_err(|e| refuse(path, e))?;
+    let body = postcard::to_stdvec(&(identity, (restart, current, ended, best)))
+        .map_err(|e| refuse(path, e))?;
     write_atomically(path, |out| {
         out.write_all(MAGIC)?;
-        out.write_all(&identity.to_le_bytes())?;
-        out.write_all(&sum_of(&body).to_le_bytes())?;
+        out.write_all(&xxh3_128(&body).to_le_bytes())?;
         out.write_all(&body)
     })
 }
 
-pub(super) fn load<S: DeserializeOwned>(path: &Path, identity: u64) -> Result<Option<Progress<S>>> {
+pub(super) fn load<S: DeserializeOwned>(
+    path: &Path,
+    identity: &Identity,
+) -> Result<Option<Progress<S>>> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -78,31 +105,22 @@ pub(super) fn load<S: DeserializeOwned>(path: &Path, identity: u64) -> Result<Op
     if magic != MAGIC {
         return Err(refuse(path, "it is not a checkpoint of this version of mereo"));
     }
-    let Some((stored, body)) = rest.split_first_chunk::<8>() else {
-        return Err(refuse(path, "the file is too short"));
-    };
-    if u64::from_le_bytes(*stored) != identity {
-        return Err(refuse(
-            path,
-            "it belongs to other data, another seed or other options; give those, or remove it to start anew",
-        ));
-    }
-    let Some((sum, body)) = body.split_first_chunk::<8>() else {
+    let Some((sum, body)) = rest.split_first_chunk::<16>() else {
         return Err(refuse(path, "the file is too short"));
     };
     // States are trusted to fit together, so a file that somebody changed must not get this far.
-    if u64::from_le_bytes(*sum) != sum_of(body) {
+    if u128::from_le_bytes(*sum) != xxh3_128(body) {
         return Err(refuse(path, "it is damaged; remove it to start anew"));
     }
+    let (stored, body): (Identity, &[u8]) =
+        postcard::take_from_bytes(body).map_err(|e| refuse(path, e))?;
+    if let Some(what) = identity.differs_in(&stored) {
+        return Err(refuse(
+            path,
+            format!("it belongs to {what}; give the same, or remove it to start anew"),
+        ));
+    }
     postcard::from_bytes(body).map(Some).map_err(|e| refuse(path, e))
-}
-
-fn sum_of(body: &[u8]) -> u64 {
-    let mut hash = Fnv::new();
-    // The hash pads with zeros: without the length, zeros at the end would not count.
-    hash.add(&(body.len() as u64).to_le_bytes());
-    hash.add(body);
-    hash.finish()
 }
 
 fn refuse(path: &Path, problem: impl std::fmt::Display) -> Error {

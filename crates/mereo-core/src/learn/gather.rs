@@ -1,127 +1,215 @@
-//! Adding up what rows tell, in parallel and always in the same order.
+//! Asking something of every row: here, or wherever the rows are.
 
 use std::ops::Range;
 
-use crate::{Batch, Context, Error, Real, Result, Source, in_parallel};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-/// What rows tell a learner, added up. Adding must not depend on how rows were cut into
-/// batches, beyond rounding.
-pub trait Statistics: Send + Sync {
-    /// Adds what other rows told.
-    fn merge(&mut self, other: &Self);
+use super::shards::{Runs, Spare, Tree, Walk, each, run_of};
+use super::{Learner, Pass, Statistics, pack, unpack};
+use crate::{Batch, Context, Error, Real, Result, Source};
 
-    /// Back to nothing, keeping the memory.
-    fn reset(&mut self);
+/// Something asked of every row whose answers add up: moments of columns, a sample of rows. It
+/// serialises, so that it can be asked where the rows are.
+pub trait RowTask<T: Real>: Sync + Serialize + DeserializeOwned {
+    /// What it is called among all tasks.
+    const NAME: &'static str;
+    /// The answers, added up.
+    type Statistics: Statistics;
 
-    /// Called once on the sum over all rows, for statistics that keep quick partial sums.
-    fn finish(&mut self) {}
+    /// The answer of no rows.
+    fn statistics(&self) -> Self::Statistics;
 
-    /// About how much memory this takes: large statistics are kept in fewer copies.
-    fn bytes(&self) -> usize {
-        0
-    }
+    /// Adds what a batch tells.
+    fn accumulate(&self, batch: &Batch<'_, T>, statistics: &mut Self::Statistics);
 }
 
-/// Most lanes that a source is cut into.
-const MOST_LANES: usize = 16;
-/// Fewest, however much memory their statistics take.
-const FEWEST_LANES: usize = 4;
-/// Memory that all lanes' statistics together should stay below.
-const LANE_BYTES: usize = 128 << 20;
-
-/// The lanes of a source: consecutive batches that are looked at one after another, each lane
-/// with statistics and a workspace of its own. How many there are depends on the source and the
-/// statistics, never on threads; hence the same sums on any number of them.
-pub(crate) struct Lanes<S, W> {
-    lanes: Vec<(Range<usize>, S, W)>,
+/// What is asked of rows that are elsewhere: a [`RowTask`] or one pass of a [`Learner`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// The name of the task or learner.
+    pub task: String,
+    /// The type of cells.
+    pub cells: String,
+    /// The task, or learner, state and pass, [packed](pack).
+    pub body: Vec<u8>,
 }
 
-impl<S: Statistics, W: Send> Lanes<S, W> {
-    pub(crate) fn new(
-        batches: usize,
-        statistics: impl Fn() -> S,
-        workspace: impl Fn() -> W,
-    ) -> Self {
-        let first = statistics();
-        let affordable = (LANE_BYTES / first.bytes().max(1)).clamp(FEWEST_LANES, MOST_LANES);
-        let count = batches.clamp(1, affordable);
-        let lanes = (0..count)
-            .map(|i| (i * batches / count..(i + 1) * batches / count, statistics(), workspace()))
-            .collect();
-        Self { lanes }
+/// Rows that are elsewhere: in other processes, on other machines. What [`Source::remote`] gives.
+pub trait Remote: Sync {
+    /// Asks runs of shards; returns the answer of each, in order: what [`Answer::answer`] gives
+    /// there. A run may be asked again, of anybody who can read its rows.
+    fn ask(&self, request: &Request, runs: &[Range<usize>]) -> Result<Vec<Vec<u8>>>;
+}
+
+/// Answers requests of one kind where rows are.
+#[derive(Clone, Copy)]
+pub struct Answer {
+    name: &'static str,
+    single: fn(&Request, &dyn Source<f32>, Range<usize>, &Context) -> Result<Vec<u8>>,
+    double: fn(&Request, &dyn Source<f64>, Range<usize>, &Context) -> Result<Vec<u8>>,
+}
+
+impl Answer {
+    /// Answers a task, for both types of cells.
+    pub fn task<S: RowTask<f32>, D: RowTask<f64>>() -> Self {
+        Self { name: S::NAME, single: answer_task::<f32, S>, double: answer_task::<f64, D> }
     }
 
-    /// The lanes' workspaces, in order.
-    pub(crate) fn workspaces(&mut self) -> impl Iterator<Item = &mut W> {
-        self.lanes.iter_mut().map(|lane| &mut lane.2)
+    /// Answers passes of a learner, for both types of cells.
+    pub fn pass<S: Learner<f32>, D: Learner<f64>>() -> Self {
+        Self { name: S::NAME, single: answer_pass::<f32, S>, double: answer_pass::<f64, D> }
     }
 
-    /// Looks at every row once and returns the sum.
-    pub(crate) fn pass<T: Real>(
-        &mut self,
+    /// The name of the task or learner.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What the shards of a run tell, as bytes.
+    pub fn answer<T: Real>(
+        &self,
+        request: &Request,
         source: &dyn Source<T>,
+        shards: Range<usize>,
         context: &Context,
-        look: impl Fn(&Batch<'_, T>, &mut W, &mut S) + Sync,
-    ) -> Result<&mut S> {
-        let walk = |(batches, statistics, workspace): &mut (Range<usize>, S, W)| -> Result<()> {
-            statistics.reset();
-            let mut lane = source.lane(batches.clone())?;
-            while let Some(batch) = lane.next_batch()? {
-                if context.stop().asked() {
-                    return Err(Error::Interrupted);
-                }
-                look(&batch, workspace, statistics);
-            }
-            Ok(())
-        };
-        context.install(|| walk_all(self.lanes.iter_mut(), walk))?;
-        // Pairwise, in order: lane 0 takes 1, 2 takes 3, ...; then 0 takes 2, ...
-        context.install(|| {
-            let mut step = 1;
-            while step < self.lanes.len() {
-                in_parallel(self.lanes.chunks_mut(2 * step), |pair| {
-                    if let Some((left, right)) = pair.split_at_mut_checked(step)
-                        && let (Some(left), Some(right)) = (left.first_mut(), right.first())
-                    {
-                        left.1.merge(&right.1);
-                    }
-                });
-                step *= 2;
-            }
-            self.lanes[0].1.finish();
-        });
-        Ok(&mut self.lanes[0].1)
+    ) -> Result<Vec<u8>> {
+        if request.task != self.name || request.cells != T::NAME {
+            let problem = format!(
+                "`{}` of {} cells was asked of `{}` with {} cells",
+                request.task,
+                request.cells,
+                self.name,
+                T::NAME
+            );
+            return Err(Error::option("request", problem));
+        }
+        if shards.start > shards.end || shards.end > source.shards() {
+            let problem = format!("shards {shards:?} of {} were asked for", source.shards());
+            return Err(Error::option("request", problem));
+        }
+        match T::lend(source) {
+            super::Lent::F32(source) => (self.single)(request, source, shards, context),
+            super::Lent::F64(source) => (self.double)(request, source, shards, context),
+        }
     }
 }
 
-/// Looks at every row of a source once and adds up what they tell.
+impl std::fmt::Debug for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Answer").field(&self.name).finish()
+    }
+}
+
+fn answer_task<T: Real, Q: RowTask<T>>(
+    request: &Request,
+    source: &dyn Source<T>,
+    shards: Range<usize>,
+    context: &Context,
+) -> Result<Vec<u8>> {
+    let task: Q = unpack(&request.body)?;
+    let sum = run_of(
+        source,
+        shards,
+        context,
+        &Spare::new(),
+        || task.statistics(),
+        |batch, sum| {
+            task.accumulate(batch, sum);
+        },
+    )?;
+    pack(&sum)
+}
+
+fn answer_pass<T: Real, L: Learner<T>>(
+    request: &Request,
+    source: &dyn Source<T>,
+    shards: Range<usize>,
+    context: &Context,
+) -> Result<Vec<u8>> {
+    let (learner, state, pass): (L, L::State, Pass) = unpack(&request.body)?;
+    let prepared = context.install(|| learner.prepare(&state, pass));
+    let mut workspace = learner.workspace();
+    let sum = run_of(
+        source,
+        shards,
+        context,
+        &Spare::new(),
+        || learner.statistics(),
+        |batch, sum| {
+            learner.accumulate(&prepared, batch, &mut workspace, sum);
+        },
+    )?;
+    pack(&sum)
+}
+
+/// Asks rows that are elsewhere and merges what they answer, in the tree in which it would have
+/// been merged here.
+pub(super) fn ask_remote<T: Real, S: Statistics>(
+    remote: &dyn Remote,
+    request: &Request,
+    source: &dyn Source<T>,
+    context: &Context,
+    zero: impl Fn() -> S,
+) -> Result<S> {
+    let runs: Vec<Range<usize>> = Runs::of(source).iter().collect();
+    let answers = remote.ask(request, &runs)?;
+    if answers.len() != runs.len() {
+        let problem = format!("{} answers came for {} runs", answers.len(), runs.len());
+        return Err(Error::option("request", problem));
+    }
+    let spare = Spare::new();
+    let tree = Tree::new(runs.len(), &spare);
+    for (index, answer) in answers.iter().enumerate() {
+        tree.put(unpack(answer)?, 0, index);
+    }
+    let mut sum = tree.root().unwrap_or_else(zero);
+    context.install(|| sum.finish());
+    Ok(sum)
+}
+
+/// Asks every row of a source once and adds up what they tell.
 ///
 /// ```
-/// use mereo_core::{Batch, Context, Dense, Statistics, Table, gather};
+/// use mereo_core::{Batch, Context, Dense, RowTask, Statistics, Table, gather};
+/// use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize)]
+/// struct CountRows;
+/// #[derive(Serialize, Deserialize)]
 /// struct Count(usize);
 /// impl Statistics for Count {
 ///     fn merge(&mut self, other: &Self) { self.0 += other.0 }
 ///     fn reset(&mut self) { self.0 = 0 }
 /// }
+/// impl RowTask<f64> for CountRows {
+///     const NAME: &'static str = "count";
+///     type Statistics = Count;
+///     fn statistics(&self) -> Count { Count(0) }
+///     fn accumulate(&self, batch: &Batch<'_, f64>, count: &mut Count) { count.0 += batch.rows }
+/// }
 /// let table = Table::from(Dense::new(3, 1, vec![1.0f64, 2.0, 3.0])?);
-/// let count = gather(&table, &Context::new(0), || Count(0), |batch: &Batch<'_, f64>, count: &mut Count| {
-///     count.0 += batch.rows;
-/// })?;
-/// assert_eq!(count.0, 3);
+/// assert_eq!(gather(&table, &Context::new(0), &CountRows)?.0, 3);
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
-pub fn gather<T: Real, S: Statistics>(
+pub fn gather<T: Real, Q: RowTask<T>>(
     source: &dyn Source<T>,
     context: &Context,
-    zero: impl Fn() -> S,
-    look: impl Fn(&Batch<'_, T>, &mut S) + Sync,
-) -> Result<S> {
-    let mut lanes = Lanes::new(source.batches(), zero, || ());
-    lanes.pass(source, context, |batch, (), statistics| look(batch, statistics))?;
-    Ok(lanes.lanes.swap_remove(0).1)
+    task: &Q,
+) -> Result<Q::Statistics> {
+    if let Some(remote) = source.remote() {
+        let request =
+            Request { task: Q::NAME.to_owned(), cells: T::NAME.to_owned(), body: pack(task)? };
+        return ask_remote(remote, &request, source, context, || task.statistics());
+    }
+    Walk::new(source, || ()).pass(
+        source,
+        context,
+        || task.statistics(),
+        |batch, (), statistics| task.accumulate(batch, statistics),
+    )
 }
 
-/// StartsInTurn every row of a source into a row of `width` numbers, in parallel.
+/// Turns every row of a source into a row of `width` numbers, in parallel.
 ///
 /// ```
 /// use mereo_core::{Context, Dense, Table, map_rows};
@@ -147,31 +235,26 @@ pub fn map_rows<T: Real, U: Copy + Default + Send>(
         )
     })?;
     let mut out = vec![U::default(); cells];
-    let chunk = source.batch_rows() * width;
+    let runs = Runs::of(source);
+    let batches = source.shard_batches().max(1);
+    let chunk =
+        runs.iter().next().map_or(0, |run| run.len()) * batches * source.batch_rows() * width;
     if chunk == 0 || cells == 0 {
         return Ok(out);
     }
-    let walk = |(index, out): (usize, &mut [U])| -> Result<()> {
-        let mut lane = source.lane(index..index + 1)?;
+    let walk = |(run, mut out): (Range<usize>, &mut [U])| -> Result<()> {
+        let mut lane =
+            source.lane(run.start * batches..(run.end * batches).min(source.batches()))?;
         while let Some(batch) = lane.next_batch()? {
             if context.stop().asked() {
                 return Err(Error::Interrupted);
             }
-            turn(&batch, out);
+            let (own, rest) = out.split_at_mut(batch.rows * width);
+            turn(&batch, own);
+            out = rest;
         }
         Ok(())
     };
-    context.install(|| walk_all(out.chunks_mut(chunk).enumerate(), walk))?;
+    context.install(|| each(runs.iter().zip(out.chunks_mut(chunk)), walk))?;
     Ok(out)
-}
-
-/// Does every piece of work that may fail. Which of several errors is told does not depend on timing:
-/// it is the first.
-fn walk_all<I: Send>(
-    pieces: impl ExactSizeIterator<Item = I>,
-    work: impl Fn(I) -> Result<()> + Sync,
-) -> Result<()> {
-    let mut results: Vec<Result<()>> = (0..pieces.len()).map(|_| Ok(())).collect();
-    in_parallel(pieces.zip(&mut results), |(piece, result)| *result = work(piece));
-    results.into_iter().collect()
 }

@@ -6,29 +6,33 @@ mod here;
 mod memory;
 mod observe;
 mod schedule;
+mod shards;
+mod statistics;
 
 use std::time::Instant;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
 
 pub use checkpoint::Checkpoints;
-pub use gather::{Statistics, gather, map_rows};
+pub use gather::{Answer, Remote, Request, RowTask, gather, map_rows};
 pub use here::Lent;
 pub use memory::Memory;
 pub use observe::{Observer, Record, Restart, Silent, Status, Training};
 pub use schedule::Schedule;
+pub use statistics::{Statistics, pack, unpack};
 
-use crate::source::Fnv;
-use crate::{Batch, Context, Error, Real, Result, Source};
-use checkpoint::Progress;
-use gather::Lanes;
+use crate::{Batch, Context, Error, Fingerprint, Real, Result, Source};
+use checkpoint::{Identity, Progress};
+use gather::ask_remote;
+use shards::Walk;
 
 /// Bounds of restarts that differ by no more than this share are equal but for rounding.
 const EQUAL: f64 = 1e-9;
 
 /// Where the loop is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pass {
     /// Which restart, from 0.
     pub restart: usize,
@@ -45,9 +49,21 @@ pub struct Start<S> {
     pub how: String,
 }
 
-/// Something that learns by looking at rows: the E-step is [`accumulate`](Learner::accumulate), the M-step
-/// [`update`](Learner::update), which never sees a row.
-pub trait Learner<T: Real>: Sync {
+/// What the survey of the data tells the loop.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Facts {
+    /// Weight of all rows: a row of weight 2 is two rows.
+    pub weight: f64,
+    /// What tells the data from other data; nothing of rows that are only a sample.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+/// Something that learns by adding up what rows tell: the E-step is [`accumulate`](Learner::accumulate),
+/// the M-step [`update`](Learner::update), which never sees a row. It serialises, with all that
+/// the user chose and all that it knows of the data, so that it can look at rows anywhere.
+pub trait Learner<T: Real>: Sync + Serialize + DeserializeOwned {
+    /// What it is called among all learners and tasks.
+    const NAME: &'static str;
     /// What is being learned, and whatever else one pass hands the next.
     type State: Clone + Send + Sync + Serialize + DeserializeOwned;
     /// What looking needs, derived from the state once a pass.
@@ -57,20 +73,13 @@ pub trait Learner<T: Real>: Sync {
     /// Memory for looking at one batch, kept between batches so that looking allocates nothing.
     type Workspace: Send;
 
-    /// Everything the user chose, as text: two runs with the same description on the same data
-    /// are the same run. Guards checkpoints.
-    fn describe(&self) -> String;
-
-    /// Makes the first state of a restart.
-    fn start(
-        &self,
-        source: &dyn Source<T>,
-        restart: usize,
-        context: &Context,
-    ) -> Result<Start<Self::State>>;
+    /// What the survey of the data told.
+    fn facts(&self) -> Facts;
 
     /// The first pass from which all schedules are at rest, and the bound must rise.
-    fn settled_from(&self, restart: usize) -> usize;
+    fn settled_from(&self) -> usize {
+        0
+    }
 
     /// Derives what looking needs.
     fn prepare(&self, state: &Self::State, pass: Pass) -> Self::Prepared;
@@ -90,7 +99,13 @@ pub trait Learner<T: Real>: Sync {
         statistics: &mut Self::Statistics,
     );
 
-    /// What a lane's workspace remembers of its rows from one pass to the next, for checkpoints.
+    /// Whether workspaces remember rows from one pass to the next, so that another process that
+    /// looked at them would find other numbers: such a learner stays where its rows are.
+    fn remembers_rows(&self) -> bool {
+        false
+    }
+
+    /// What a workspace remembers of its rows from one pass to the next, for checkpoints.
     /// A learner that remembers must be right without it too: at the first pass there is nothing.
     fn memory(&self, _workspace: &Self::Workspace) -> Vec<f64> {
         Vec::new()
@@ -146,12 +161,13 @@ pub struct Learned<S> {
 }
 
 /// Learns: tries `plan.restarts` starts, passes over the rows until the bound no longer rises or
-/// the passes run out, and keeps the best.
+/// the passes run out, and keeps the best. `start` makes the first state of a restart.
 ///
 /// Being asked to stop is not an error once one pass is complete: the best state so far comes
 /// back with [`Status::Interrupted`].
 pub fn learn<T: Real, L: Learner<T>>(
     learner: &L,
+    start: impl Fn(usize) -> Result<Start<L::State>>,
     source: &dyn Source<T>,
     plan: &Plan,
     context: &Context,
@@ -163,33 +179,40 @@ pub fn learn<T: Real, L: Learner<T>>(
     if !(plan.tolerance >= 0.0) {
         return Err(Error::option("tolerance", "must be at least 0"));
     }
+    if source.remote().is_some() && learner.remembers_rows() {
+        let problem = format!(
+            "`{}` with these options remembers rows from pass to pass, so the rows must be here",
+            L::NAME
+        );
+        return Err(Error::option("data", problem));
+    }
     let began = Instant::now();
-    let identity =
-        if plan.checkpoints.is_some() { identity(learner, source, plan, context)? } else { 0 };
-    let resumed = match &plan.checkpoints {
-        Some(c) if c.resume => checkpoint::load(&c.path, identity)?,
+    let facts = learner.facts();
+    let keep = match &plan.checkpoints {
+        None => None,
+        Some(checkpoints) => Some((checkpoints, identity(learner, facts, plan, context)?)),
+    };
+    let resumed = match &keep {
+        Some((c, identity)) if c.resume => checkpoint::load(&c.path, identity)?,
         _ => None,
     };
     let mut progress =
         resumed.unwrap_or(Progress { restart: 0, current: None, ended: Vec::new(), best: None });
-    // A row of weight 2 is two rows, here too.
-    let weights = source.about().weights.as_ref();
-    let rows = weights.map_or(source.rows() as f64, |w| w.iter().sum());
-    let mut lanes = Lanes::new(source.batches(), || learner.statistics(), || learner.workspace());
+    let mut walk = Walk::new(source, || learner.workspace());
     let mut saved = Instant::now();
 
     while progress.restart < plan.restarts {
         let restart = progress.restart;
         let (mut state, mut told) = match progress.current.take() {
             Some((state, told, memory)) => {
-                for (workspace, memory) in lanes.workspaces().zip(&memory) {
+                for (workspace, memory) in walk.workspaces().zip(&memory) {
                     learner.remember(workspace, memory);
                 }
                 (state, told)
             }
             None => {
                 observer.starting(restart, plan.restarts);
-                match learner.start(source, restart, context) {
+                match start(restart) {
                     Ok(start) => {
                         let told = Restart {
                             start: start.how,
@@ -205,13 +228,7 @@ pub fn learn<T: Real, L: Learner<T>>(
         };
         loop {
             let pass = Pass { restart, pass: told.bounds.len() };
-            let prepared = context.install(|| learner.prepare(&state, pass));
-            let look = |batch: &Batch<'_, T>,
-                        workspace: &mut L::Workspace,
-                        statistics: &mut L::Statistics| {
-                learner.accumulate(&prepared, batch, workspace, statistics);
-            };
-            let statistics = match lanes.pass(source, context, look) {
+            let statistics = match one_pass(learner, &state, pass, source, &mut walk, context) {
                 Ok(statistics) => statistics,
                 Err(Error::Interrupted) => {
                     told.status = Status::Interrupted;
@@ -219,11 +236,11 @@ pub fn learn<T: Real, L: Learner<T>>(
                 }
                 Err(error) => return Err(error),
             };
-            let bound = learner.bound(statistics);
+            let bound = learner.bound(&statistics);
             let change = told.bounds.last().map(|last| bound - last);
             told.bounds.push(bound);
-            let settled = pass.pass > learner.settled_from(restart);
-            let small = change.is_some_and(|c| c.abs() <= plan.tolerance * rows);
+            let settled = pass.pass > learner.settled_from();
+            let small = change.is_some_and(|c| c.abs() <= plan.tolerance * facts.weight);
             let ended = if settled && small {
                 Some(Status::Converged)
             } else if pass.pass >= plan.passes {
@@ -232,9 +249,10 @@ pub fn learn<T: Real, L: Learner<T>>(
                 None
             };
             let notes = match ended {
-                None => context.install(|| learner.update(&mut state, statistics, pass)),
+                None => context.install(|| learner.update(&mut state, &statistics, pass)),
                 Some(_) => Vec::new(),
             };
+            walk.spare(statistics);
             observer.passed(&Record {
                 restart,
                 restarts: plan.restarts,
@@ -249,10 +267,10 @@ pub fn learn<T: Real, L: Learner<T>>(
                 told.status = status;
                 break;
             }
-            if let Some(c) = &plan.checkpoints
+            if let Some((c, identity)) = &keep
                 && saved.elapsed() >= c.every
             {
-                let memory = lanes.workspaces().map(|workspace| learner.memory(workspace));
+                let memory = walk.workspaces().map(|workspace| learner.memory(workspace));
                 let current = Some((&state, &told, memory.collect()));
                 checkpoint::save(
                     &c.path,
@@ -282,7 +300,7 @@ pub fn learn<T: Real, L: Learner<T>>(
         if interrupted {
             break;
         }
-        if let Some(c) = &plan.checkpoints {
+        if let Some((c, identity)) = &keep {
             let Progress { restart, ended, best, .. } = &progress;
             checkpoint::save(&c.path, identity, *restart, None, ended, best.as_ref())?;
             saved = Instant::now();
@@ -294,6 +312,8 @@ pub fn learn<T: Real, L: Learner<T>>(
     let winner = &ended[best];
     let training = Training {
         rows: source.rows(),
+        weight: Some(facts.weight).filter(|&weight| weight != source.rows() as f64),
+        fingerprint: facts.fingerprint,
         seed: context.seed(),
         bound: winner.bounds.last().copied().unwrap_or(f64::NAN),
         log_likelihood: None,
@@ -305,19 +325,42 @@ pub fn learn<T: Real, L: Learner<T>>(
     Ok(Learned { state, training })
 }
 
+/// One pass over all rows, wherever they are.
+fn one_pass<T: Real, L: Learner<T>>(
+    learner: &L,
+    state: &L::State,
+    pass: Pass,
+    source: &dyn Source<T>,
+    walk: &mut Walk<L::Statistics, L::Workspace>,
+    context: &Context,
+) -> Result<L::Statistics> {
+    if let Some(remote) = source.remote() {
+        let request = Request {
+            task: L::NAME.to_owned(),
+            cells: T::NAME.to_owned(),
+            body: pack(&(learner, state, pass))?,
+        };
+        return ask_remote(remote, &request, source, context, || learner.statistics());
+    }
+    let prepared = context.install(|| learner.prepare(state, pass));
+    let accumulate =
+        |batch: &Batch<'_, T>, workspace: &mut L::Workspace, statistics: &mut L::Statistics| {
+            learner.accumulate(&prepared, batch, workspace, statistics);
+        };
+    walk.pass(source, context, || learner.statistics(), accumulate)
+}
+
 /// Tells one run from another.
 fn identity<T: Real, L: Learner<T>>(
     learner: &L,
-    source: &dyn Source<T>,
+    facts: Facts,
     plan: &Plan,
     context: &Context,
-) -> Result<u64> {
-    let mut hash = Fnv::new();
-    hash.add(learner.describe().as_bytes());
-    hash.add(&source.fingerprint()?.to_le_bytes());
-    hash.add(&context.seed().to_le_bytes());
-    hash.add(&(plan.restarts as u64).to_le_bytes());
-    hash.add(&(plan.passes as u64).to_le_bytes());
-    hash.add(&plan.tolerance.to_le_bytes());
-    Ok(hash.finish())
+) -> Result<Identity> {
+    Ok(Identity {
+        data: facts.fingerprint,
+        seed: context.seed(),
+        plan: (plan.restarts, plan.passes, plan.tolerance),
+        learner: xxh3_128(&pack(&(L::NAME, learner))?),
+    })
 }

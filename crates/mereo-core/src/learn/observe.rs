@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Fingerprint;
+
 /// What happened in one pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
@@ -75,6 +77,12 @@ pub struct Restart {
 pub struct Training {
     /// Rows learned from.
     pub rows: usize,
+    /// Their weight, if it is not their number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// What tells the rows from others, as they were after any steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<Fingerprint>,
     /// The seed.
     pub seed: u64,
     /// The best bound, in nats, all rows together.
@@ -90,4 +98,16 @@ pub struct Training {
     pub best: usize,
     /// All restarts.
     pub restarts: Vec<Restart>,
+}
+
+impl Training {
+    /// How many rows there were by weight: what sums over rows are divided by.
+    pub fn total_weight(&self) -> f64 {
+        self.weight.unwrap_or(self.rows as f64)
+    }
+
+    /// The bound in nats a row.
+    pub fn bound_per_row(&self) -> f64 {
+        self.bound / self.total_weight().max(f64::MIN_POSITIVE)
+    }
 }

@@ -1,7 +1,9 @@
 //! What belongs to each of a number of means.
 
+use serde::{Deserialize, Serialize};
+
 use super::densities::{Densities, RowCells, first_smallest};
-use crate::{Context, Real, Result, Source, Statistics, gather};
+use crate::{Batch, Context, Real, Result, RowTask, Source, Statistics, gather};
 
 /// The rows nearest to each of J means: how many they are, and their moments about that mean.
 ///
@@ -13,7 +15,7 @@ use crate::{Context, Real, Result, Source, Statistics, gather};
 /// assert_eq!(clusters.variance(0), Some(0.25));
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Clusters {
     /// Weight of the rows of each cluster, `[J]`.
     pub total: Vec<f64>,
@@ -23,8 +25,55 @@ pub struct Clusters {
     first: Vec<f64>,
     /// Sum of their squared distances from the mean, `[J, D]`.
     pub squares: Vec<f64>,
+    #[serde(skip)]
     cells: RowCells,
+    #[serde(skip)]
     distance: Vec<f64>,
+}
+
+/// Asks rows which mean they are nearest to, and for their moments about it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct ClustersTask {
+    columns: usize,
+    mean: Vec<f64>,
+    slots: Densities,
+}
+
+impl ClustersTask {
+    fn new(mean: &[f64], unit: &[f64]) -> Self {
+        let columns = unit.len();
+        let units: Vec<f64> = (0..mean.len()).map(|i| unit[i % columns]).collect();
+        Self { columns, mean: mean.to_vec(), slots: Densities::new(columns, mean, &units) }
+    }
+}
+
+impl<T: Real> RowTask<T> for ClustersTask {
+    const NAME: &'static str = "clusters";
+    type Statistics = Clusters;
+
+    fn statistics(&self) -> Clusters {
+        let states = self.mean.len() / self.columns.max(1);
+        let zeros = vec![0.0; self.mean.len()];
+        Clusters {
+            total: vec![0.0; states],
+            count: zeros.clone(),
+            first: zeros.clone(),
+            squares: zeros,
+            cells: RowCells::default(),
+            distance: vec![0.0; states],
+        }
+    }
+
+    fn accumulate(&self, batch: &Batch<'_, T>, clusters: &mut Clusters) {
+        for row in 0..batch.rows {
+            let weight = batch.weight(row);
+            if weight > 0.0 {
+                clusters.cells.take(batch, row);
+                self.slots.squares(&clusters.cells, &mut clusters.distance);
+                clusters.add(&self.mean, self.columns, weight);
+            }
+        }
+    }
 }
 
 impl Clusters {
@@ -36,29 +85,7 @@ impl Clusters {
         unit: &[f64],
         context: &Context,
     ) -> Result<Self> {
-        let columns = unit.len();
-        let states = mean.len() / columns.max(1);
-        let units: Vec<f64> = (0..mean.len()).map(|i| unit[i % columns]).collect();
-        let slots = Densities::new(columns, mean, &units);
-        let zeros = || vec![0.0; states * columns];
-        let zero = || Self {
-            total: vec![0.0; states],
-            count: zeros(),
-            first: zeros(),
-            squares: zeros(),
-            cells: RowCells::default(),
-            distance: vec![0.0; states],
-        };
-        gather(source, context, zero, |batch, clusters: &mut Self| {
-            for row in 0..batch.rows {
-                let weight = batch.weight(row);
-                if weight > 0.0 {
-                    clusters.cells.take(batch, row);
-                    slots.squares(&clusters.cells, &mut clusters.distance);
-                    clusters.add(mean, columns, weight);
-                }
-            }
-        })
+        gather(source, context, &ClustersTask::new(mean, unit))
     }
 
     /// The mean that each row of a table is nearest to, as [`about`](Self::about) takes it.
@@ -74,9 +101,7 @@ impl Clusters {
         mean: &[f64],
         unit: &[f64],
     ) -> Result<Vec<usize>> {
-        let columns = unit.len();
-        let units: Vec<f64> = (0..mean.len()).map(|i| unit[i % columns]).collect();
-        let slots = Densities::new(columns, mean, &units);
+        let ClustersTask { columns, slots, .. } = ClustersTask::new(mean, unit);
         let (mut cells, mut out) = (RowCells::default(), Vec::with_capacity(source.rows()));
         let mut distance = vec![0.0; mean.len() / columns.max(1)];
         let mut lane = source.lane(0..source.batches())?;
@@ -133,9 +158,5 @@ impl Statistics for Clusters {
         for sums in [&mut self.total, &mut self.count, &mut self.first, &mut self.squares] {
             sums.fill(0.0);
         }
-    }
-
-    fn bytes(&self) -> usize {
-        3 * self.count.len() * size_of::<f64>()
     }
 }

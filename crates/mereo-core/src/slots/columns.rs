@@ -1,7 +1,9 @@
 //! What is known of each column before anything is learned: how many, mean, spread.
 
+use serde::{Deserialize, Serialize};
+
 use crate::math::widest;
-use crate::{Absent, Batch, Block, Context, Real, Result, Source, Statistics, gather};
+use crate::{Absent, Batch, Block, Context, Real, Result, RowTask, Source, Statistics, gather};
 
 /// Spreads at which no product of a few cells leaves the range of single precision.
 const MODERATE: std::ops::RangeInclusive<f64> = 1e-5..=1e5;
@@ -22,7 +24,7 @@ const NEAR: f64 = 4.0;
 /// assert_eq!([moments.variance(0), moments.variance(1)], [1.0, 0.0]);
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ColumnMoments {
     /// Weight of all rows.
     pub rows: f64,
@@ -33,25 +35,42 @@ pub struct ColumnMoments {
     /// Their sum of squared distances from the mean.
     squares: Vec<f64>,
     // Sums of the batch at hand: of weights, and of values and their squares about `shift`.
+    #[serde(skip)]
     shift: Vec<f64>,
+    #[serde(skip)]
     count: Vec<f64>,
+    #[serde(skip)]
     first: Vec<f64>,
+    #[serde(skip)]
     second: Vec<f64>,
+}
+
+/// Asks rows for the moments of their columns.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct MomentsTask {
+    columns: usize,
+}
+
+impl<T: Real> RowTask<T> for MomentsTask {
+    const NAME: &'static str = "moments";
+    type Statistics = ColumnMoments;
+
+    fn statistics(&self) -> ColumnMoments {
+        ColumnMoments::new(self.columns)
+    }
+
+    fn accumulate(&self, batch: &Batch<'_, T>, moments: &mut ColumnMoments) {
+        moments.accumulate(batch);
+    }
 }
 
 impl ColumnMoments {
     /// Looks at every row of a source once.
     pub fn of<T: Real>(source: &dyn Source<T>, context: &Context) -> Result<Self> {
-        let columns = source.columns();
-        gather(
-            source,
-            context,
-            || Self::new(columns),
-            |batch, moments: &mut Self| moments.accumulate(batch),
-        )
+        gather(source, context, &MomentsTask { columns: source.columns() })
     }
 
-    fn new(columns: usize) -> Self {
+    pub(super) fn new(columns: usize) -> Self {
         let zeros = vec![0.0; columns];
         Self {
             rows: 0.0,
@@ -65,7 +84,7 @@ impl ColumnMoments {
         }
     }
 
-    fn accumulate<T: Real>(&mut self, batch: &Batch<'_, T>) {
+    pub(super) fn accumulate<T: Real>(&mut self, batch: &Batch<'_, T>) {
         for sums in [&mut self.count, &mut self.first, &mut self.second] {
             sums.fill(0.0);
         }
@@ -216,7 +235,8 @@ impl Statistics for ColumnMoments {
 }
 
 /// The units that the kernel measures each column in: `x' = (x - centre) / scale`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
 pub struct Frame<T> {
     pub(super) centre: Vec<T>,
     pub(super) inverse: Vec<T>,

@@ -7,6 +7,8 @@
 //! So it takes differences before it squares, in `f64`, one row at a time: the same numbers come
 //! out however rows are batched, stored or typed.
 
+use serde::{Deserialize, Serialize};
+
 use crate::math::HALF_LOG_TWO_PI;
 use crate::math::widest;
 use crate::{Batch, Real};
@@ -54,7 +56,7 @@ impl RowCells {
 /// assert_eq!(squares, [1.0, 0.0]);
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Densities {
     columns: usize,
     /// `[S, D]`.

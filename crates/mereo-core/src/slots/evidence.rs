@@ -1,5 +1,7 @@
 //! The evidence of every row for every slot.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::columns::limited;
 use super::lines::{Lines, UNIT, add_to_rows};
 use super::{Form, Frame, level_codes, level_of};
@@ -151,6 +153,21 @@ impl<T: Real> Padded<T> {
 
     pub(super) fn as_mut_slice(&mut self) -> &mut [T] {
         &mut self.values[self.start..self.start + self.length]
+    }
+}
+
+impl<T: Real> Serialize for Padded<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_slice().serialize(serializer)
+    }
+}
+
+impl<'de, T: Real> Deserialize<'de> for Padded<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let values = Vec::<T>::deserialize(deserializer)?;
+        let mut padded = Self::zeros(values.len());
+        padded.as_mut_slice().copy_from_slice(&values);
+        Ok(padded)
     }
 }
 

@@ -14,12 +14,13 @@ use serde::{Deserialize, Serialize};
 
 use super::nearest::{Means, MeansWork, NearestSums};
 use super::{
-    ColumnMoments, Evidence, Form, Frame, SlotParams, SlotStatistics, SlotWork, WorstRow, WorstRows,
+    ColumnMoments, Evidence, Form, Frame, SlotParams, SlotStatistics, SlotWork, Survey, WorstRow,
+    WorstRows,
 };
 use crate::math::widest;
 use crate::{
-    Batch, Block, Context, Dense, Error, Learner, Pass, Random, Real, Result, Source, Start,
-    Statistics, Table, draw, sample_rows,
+    Batch, Block, Context, Dense, Error, Facts, Learned, Learner, Observer, Pass, Plan, Random,
+    Real, Result, Source, Start, Statistics, Table, draw, learn, sample_rows,
 };
 
 /// Rows that starts are picked from.
@@ -30,7 +31,8 @@ const EMPTY: f64 = 1e-9;
 const MOST_RESEEDS: u32 = 8;
 
 /// Learns k-means states within groups of columns.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
 pub struct Lloyd<T> {
     /// Number of groups, K.
     pub groups: usize,
@@ -49,6 +51,7 @@ pub struct Lloyd<T> {
     pub frame: Frame<T>,
     /// How cells are stored.
     pub form: Form,
+    facts: Facts,
 }
 
 /// The states so far.
@@ -64,7 +67,8 @@ pub struct LloydState {
 }
 
 /// What rows tell: moments of the states, distortion, and rows far from every mean.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
 pub struct LloydStatistics<T> {
     sums: Sums<T>,
     rows: f64,
@@ -77,7 +81,8 @@ pub struct LloydStatistics<T> {
 }
 
 /// Dense rows are added to the sum of their state; sparse ones go through the kernel of all slots.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
 enum Sums<T> {
     Dense(NearestSums<T>),
     Sparse(SlotStatistics<T>),
@@ -88,7 +93,7 @@ impl<T: Real> Statistics for LloydStatistics<T> {
         match (&mut self.sums, &other.sums) {
             (Sums::Dense(a), Sums::Dense(b)) => a.merge(b),
             (Sums::Sparse(a), Sums::Sparse(b)) => a.merge(b),
-            _ => unreachable!("lanes of one pass have statistics of one form"),
+            _ => unreachable!("shards of one pass have statistics of one form"),
         }
         self.rows += other.rows;
         self.observed += other.observed;
@@ -111,22 +116,18 @@ impl<T: Real> Statistics for LloydStatistics<T> {
             Sums::Sparse(slots) => slots.finish(),
         }
     }
-
-    fn bytes(&self) -> usize {
-        match &self.sums {
-            Sums::Dense(sums) => sums.bytes(),
-            Sums::Sparse(slots) => slots.bytes(),
-        }
-    }
 }
 
 impl<T: Real> Lloyd<T> {
     /// Plain k-means over all columns, in the data's own units.
-    pub fn plain(states: usize, moments: &ColumnMoments, form: Form) -> Self {
+    pub fn plain(states: usize, survey: &Survey<T>) -> Self {
+        let moments = &survey.moments;
         let variance = moments.reference_variance();
         // One unit for all columns: their mean variance, so that numbers stay near 1.
         let unit = variance.iter().sum::<f64>() / variance.len().max(1) as f64;
-        Self::new(1, states, None, vec![unit; variance.len()], moments, form)
+        let form = survey.form.clone();
+        let learner = Self::new(1, states, None, vec![unit; variance.len()], moments, form);
+        Self { facts: survey.facts(), ..learner }
     }
 
     /// k-means within groups of columns, each column in exactly one, in these squared units.
@@ -145,11 +146,25 @@ impl<T: Real> Lloyd<T> {
             Frame::of(moments, &form)
         };
         let log_units = moments.weight.iter().zip(&unit).map(|(n, u)| n * u.ln()).sum();
-        let mut learner = Self { groups, states, gate, unit, log_units, squares: 0.0, frame, form };
+        let facts = Facts { weight: moments.rows, fingerprint: None };
+        let mut learner =
+            Self { groups, states, gate, unit, log_units, squares: 0.0, frame, form, facts };
         if dense {
             learner.squares = (0..moments.mean.len()).map(|d| learner.square(d, moments)).sum();
         }
         learner
+    }
+
+    /// Learns the states of a source, from [starts](Self::start) of its own.
+    pub fn learn(
+        &self,
+        source: &dyn Source<T>,
+        plan: &Plan,
+        context: &Context,
+        observer: &mut dyn Observer,
+    ) -> Result<Learned<LloydState>> {
+        let start = |restart: usize| self.start(source, restart, context);
+        learn(self, start, source, plan, context, observer)
     }
 
     /// `Σ x²/unit_d` of a column in the frame; one that is in no group counts about its mean.
@@ -174,6 +189,41 @@ impl<T: Real> Lloyd<T> {
 
     fn columns(&self) -> usize {
         self.frame.columns()
+    }
+
+    /// The first state of a restart: rows that are far from each other.
+    pub fn start(
+        &self,
+        source: &dyn Source<T>,
+        restart: usize,
+        context: &Context,
+    ) -> Result<Start<LloydState>> {
+        // Dense copies of the rows to start from must fit in memory however wide they are.
+        let most = START_ROWS.min((1 << 22) / self.columns().max(1)).max(4 * self.states);
+        let sample = sample_rows(source, most, "lloyd", context)?;
+        if sample.rows() == 0 {
+            return Err(Error::option(
+                "weights",
+                "every row has weight 0: there is nothing to learn from",
+            ));
+        }
+        let rows = in_full(&sample)?;
+        let ones;
+        let weights = match &sample.about().weights {
+            Some(weights) => weights,
+            None => {
+                ones = vec![1.0; rows.rows()];
+                &ones
+            }
+        };
+        let mut mean = Vec::new();
+        for group in 0..self.groups {
+            let mut random = context.random("spread starts", [restart as u64, group as u64]);
+            mean.extend(self.spread_starts(&rows, weights, group, &mut random));
+        }
+        let usage = vec![1.0; self.groups * self.states];
+        let state = LloydState { mean, usage, distortion: 1.0, reseeds: 0 };
+        Ok(Start { state, how: "spread".to_owned() })
     }
 
     /// k-means++ within one group: each start is a row drawn with probability proportional to
@@ -320,51 +370,14 @@ pub struct LloydWork<T> {
 }
 
 impl<T: Real> Learner<T> for Lloyd<T> {
+    const NAME: &'static str = "lloyd";
     type State = LloydState;
     type Prepared = Prepared<T>;
     type Statistics = LloydStatistics<T>;
     type Workspace = LloydWork<T>;
 
-    fn describe(&self) -> String {
-        format!("lloyd {} {} {:?} {:?}", self.groups, self.states, self.gate, self.unit)
-    }
-
-    fn start(
-        &self,
-        source: &dyn Source<T>,
-        restart: usize,
-        context: &Context,
-    ) -> Result<Start<LloydState>> {
-        // Dense copies of the rows to start from must fit in memory however wide they are.
-        let most = START_ROWS.min((1 << 22) / self.columns().max(1)).max(4 * self.states);
-        let sample = sample_rows(source, most, "lloyd", context)?;
-        if sample.rows() == 0 {
-            return Err(Error::option(
-                "weights",
-                "every row has weight 0: there is nothing to learn from",
-            ));
-        }
-        let rows = in_full(&sample)?;
-        let ones;
-        let weights = match &sample.about().weights {
-            Some(weights) => weights,
-            None => {
-                ones = vec![1.0; rows.rows()];
-                &ones
-            }
-        };
-        let mut mean = Vec::new();
-        for group in 0..self.groups {
-            let mut random = context.random("spread starts", [restart as u64, group as u64]);
-            mean.extend(self.spread_starts(&rows, weights, group, &mut random));
-        }
-        let usage = vec![1.0; self.groups * self.states];
-        let state = LloydState { mean, usage, distortion: 1.0, reseeds: 0 };
-        Ok(Start { state, how: "spread".to_owned() })
-    }
-
-    fn settled_from(&self, _restart: usize) -> usize {
-        0
+    fn facts(&self) -> Facts {
+        self.facts
     }
 
     fn prepare(&self, state: &LloydState, _pass: Pass) -> Prepared<T> {

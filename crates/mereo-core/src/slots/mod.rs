@@ -36,14 +36,16 @@ pub use evidence::{Evidence, SlotParams, SlotWork};
 pub use lloyd::{Lloyd, LloydState};
 pub use quick::QuickSums;
 pub use statistics::{SlotMoments, SlotStatistics};
-pub use survey::Survey;
+pub use survey::{Survey, SurveyTask};
 pub use worst::{WorstRow, WorstRows};
 
+use serde::{Deserialize, Serialize};
+
 use crate::math::widest;
-use crate::{Absent, Batch, Block, Context, Real, Result, Source, Statistics, gather};
+use crate::{Absent, Answer, Batch, Block, Real, Statistics};
 
 /// How the cells of a source are stored, as far as the kernel cares.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Form {
     /// Every cell has a place.
     Dense,
@@ -63,22 +65,6 @@ const MOST_LEVELS: usize = 12;
 const LEVEL_CODES: usize = 64;
 
 impl Form {
-    /// The form of a source; looks at its values once if it is sparse.
-    pub fn of<T: Real>(source: &dyn Source<T>, context: &Context) -> Result<Self> {
-        Ok(match source.absent() {
-            None => Self::Dense,
-            Some(Absent::Zero) => Self::Zero,
-            Some(Absent::Unobserved) => {
-                let found =
-                    gather(source, context, Levels::default, |batch, levels: &mut Levels| {
-                        levels.accumulate(batch);
-                    })?;
-                let levels = if found.too_many { Vec::new() } else { found.values };
-                Self::Unobserved { levels }
-            }
-        })
-    }
-
     /// The form of a batch whose source is not at hand.
     pub fn of_batch<T: Real>(batch: &Batch<'_, T>) -> Self {
         match batch.block {
@@ -91,14 +77,30 @@ impl Form {
     }
 }
 
+/// The tasks and learners of this crate, to be answered where rows are.
+pub fn answers() -> Vec<Answer> {
+    vec![
+        Answer::task::<SurveyTask, SurveyTask>(),
+        Answer::task::<columns::MomentsTask, columns::MomentsTask>(),
+        Answer::task::<clusters::ClustersTask, clusters::ClustersTask>(),
+        Answer::task::<crate::rows::SampleTask, crate::rows::SampleTask>(),
+        Answer::pass::<Lloyd<f32>, Lloyd<f64>>(),
+    ]
+}
+
 /// The distinct values of a sparse source, as long as they are few and simple.
-#[derive(Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Levels {
     values: Vec<f64>,
     too_many: bool,
 }
 
 impl Levels {
+    /// The values, rising; none if they are too many.
+    fn few(self) -> Vec<f64> {
+        if self.too_many { Vec::new() } else { self.values }
+    }
+
     fn accumulate<T: Real>(&mut self, batch: &Batch<'_, T>) {
         let Block::Sparse { values, .. } = batch.block else {
             self.too_many = true;

@@ -8,6 +8,8 @@
 //! Each row is then added to one sum a group. That is half of the products that
 //! [`Evidence`](super::Evidence) would take, and none for the sums.
 
+use serde::{Deserialize, Serialize};
+
 use super::columns::limited;
 use super::statistics::NO_ROWS;
 use super::{Frame, QuickSums, SlotParams};
@@ -227,7 +229,8 @@ fn weight<T>(batch: &Batch<'_, T>) -> f64 {
 }
 
 /// Sums over the rows nearest to each mean.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
 pub(super) struct NearestSums<T> {
     columns: usize,
     /// Weight of the rows of each slot.
@@ -308,10 +311,6 @@ impl<T: Real> NearestSums<T> {
     pub(super) fn finish(&mut self) {
         self.cells.finish();
         self.there.finish();
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.cells.bytes() + self.there.bytes()
     }
 
     /// Moves every mean to the mean of its rows; one that has none stays.

@@ -1,9 +1,11 @@
 //! Sums over many rows: quick ones, and exact enough ones.
 
+use serde::{Deserialize, Serialize};
+
 use super::evidence::Padded;
 use crate::{Real, in_parallel};
 
-/// Rows that go into the quick sums of a lane before they are added to the `f64` ones: few
+/// Rows that go into quick sums before they are added to the `f64` ones: few
 /// enough that single precision loses nothing that matters. Sparse rows have few cells.
 const QUICK_ROWS: usize = 16_384;
 /// The same for dense rows.
@@ -23,12 +25,13 @@ const PIECE: usize = 1 << 14;
 /// sums.read(1, &mut out);
 /// assert_eq!(out, [3.0]);
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
 pub struct QuickSums<T> {
     /// Rows in `waiting`.
     rows: usize,
     waiting: Padded<T>,
-    /// Whether anything was added to `sums`, which until then hold what another pass left.
+    /// Whether anything was added to `sums`.
     summed: bool,
     sums: Vec<f64>,
 }
@@ -72,11 +75,6 @@ impl<T: Real> QuickSums<T> {
         }
     }
 
-    /// About how much memory this takes.
-    pub fn bytes(&self) -> usize {
-        self.waiting.as_slice().len() * (8 + size_of::<T>())
-    }
-
     /// After the last row.
     pub fn finish(&mut self) {
         if self.summed && self.rows > 0 {
@@ -97,15 +95,14 @@ impl<T: Real> QuickSums<T> {
         (self.rows, self.summed) = (0, true);
     }
 
-    /// Adds another's sums: quick ones to quick ones, as long as there are no others. Lanes are
-    /// merged in pairs, so that this rounds each sum no more than a few times.
+    /// Adds another's sums: quick ones to quick ones, as long as they are of few rows.
     pub fn merge(&mut self, other: &Self) {
         if other.rows == 0 && !other.summed {
             return;
         }
         if !self.summed && !other.summed {
             add(self.waiting.as_mut_slice(), other.waiting.as_slice());
-            self.rows += other.rows;
+            self.added_sparse(other.rows);
             return;
         }
         if !self.summed || self.rows > 0 {
@@ -125,6 +122,7 @@ impl<T: Real> QuickSums<T> {
             self.waiting.as_mut_slice().fill(T::ZERO);
         }
         (self.rows, self.summed) = (0, false);
+        self.sums.clear();
     }
 }
 

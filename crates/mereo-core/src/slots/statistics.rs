@@ -1,5 +1,7 @@
 //! The moments of the rows that each slot is responsible for.
 
+use serde::{Deserialize, Serialize};
+
 use super::evidence::{padded_slots, turn};
 use super::lines::add_rows;
 use super::quick::add;
@@ -14,7 +16,8 @@ const TILE: usize = 64;
 pub(super) const NO_ROWS: f64 = 1e-12;
 
 /// Sums over rows, by slot and column, in the units of a [`Frame`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
 pub struct SlotStatistics<T> {
     slots: usize,
     columns: usize,
@@ -25,7 +28,8 @@ pub struct SlotStatistics<T> {
     sums: Sums<T>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
 enum Sums<T> {
     /// `[S, 3 D]`: of x², of x, of being observed (in incomplete batches).
     Dense(QuickSums<T>),
@@ -183,19 +187,13 @@ impl<T: Real> SlotStatistics<T> {
             (Sums::Dense(a), Sums::Dense(b))
             | (Sums::Entries { quick: a, .. }, Sums::Entries { quick: b, .. })
             | (Sums::Levels { quick: a, .. }, Sums::Levels { quick: b, .. }) => a.merge(b),
-            _ => unreachable!("lanes of one pass have statistics of one form"),
+            _ => unreachable!("shards of one pass have statistics of one form"),
         }
     }
 
     /// After the last row.
     pub fn finish(&mut self) {
         self.quick_mut().finish();
-    }
-
-    fn quick(&self) -> &QuickSums<T> {
-        match &self.sums {
-            Sums::Dense(quick) | Sums::Entries { quick, .. } | Sums::Levels { quick, .. } => quick,
-        }
     }
 
     fn quick_mut(&mut self) -> &mut QuickSums<T> {
@@ -209,11 +207,6 @@ impl<T: Real> SlotStatistics<T> {
         self.total.fill(0.0);
         self.complete.fill(0.0);
         self.quick_mut().reset();
-    }
-
-    /// About how much memory this takes.
-    pub fn bytes(&self) -> usize {
-        self.quick().bytes()
     }
 
     /// The sums, slot by slot and column by column, as gathered in this frame and

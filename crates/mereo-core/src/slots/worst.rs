@@ -1,9 +1,11 @@
 //! The rows that a model explains worst: where empty states find something to do.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Batch, Real};
 
 /// A row and how well it is explained.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorstRow {
     /// Its log density, or minus its distance: the smaller the worse.
     pub score: f64,
@@ -24,7 +26,7 @@ pub struct WorstRow {
 /// }
 /// assert_eq!(worst.of(0).iter().map(|w| w.row).collect::<Vec<_>>(), [1, 2]);
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WorstRows {
     keep: usize,
     by_part: Vec<Vec<WorstRow>>,
