@@ -21,7 +21,7 @@ pub(crate) fn kept(path: &Path, voice: Voice) -> ExitCode {
     exit_code()
 }
 
-/// StartsInTurn Ctrl-C, and a polite request to terminate, into asking for a stop.
+/// Turns Ctrl-C, and a polite request to terminate, into asking for a stop.
 pub(crate) fn watch(stop: &Stop, voice: Voice) -> Result<()> {
     let stop = stop.clone();
     let handler = move || {

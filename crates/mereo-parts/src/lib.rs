@@ -1,6 +1,6 @@
 //! Models of data as parts with states. A parts model is gate x appearance x prior: the
 //! [`gate`] says which part explains each column and is written once; the appearance is how a
-//! part appearance: a quantiser with a Gaussian a state ([`mcvq`]), or a factor analyser ([`mcfa`]);
+//! part looks: a quantiser with a Gaussian a state ([`mcvq`]), or a factor analyser ([`mcfa`]);
 //! the prior over states is independent or conditioned on a class ([`Classes`]).
 
 mod classes;
@@ -19,3 +19,19 @@ pub use classes::Classes;
 pub use gate::Gate;
 pub use mcfa::{Mcfa, McfaParams};
 pub use mcvq::{Engine, Mcvq, McvqParams, StartKind};
+
+/// The learners of this crate, to be answered where rows are.
+///
+/// ```
+/// let names: Vec<_> = mereo_parts::answers().iter().map(|answer| answer.name()).collect();
+/// assert_eq!(names, ["mcvq", "mcfa"]);
+/// ```
+pub fn answers() -> Vec<mereo_core::Answer> {
+    use mcfa::McfaLearner;
+    use mcvq::McvqLearner;
+    use mereo_core::Answer;
+    vec![
+        Answer::pass::<McvqLearner<f32>, McvqLearner<f64>>(),
+        Answer::pass::<McfaLearner<f32>, McfaLearner<f64>>(),
+    ]
+}

@@ -24,6 +24,7 @@
 use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, exp_in_place, product, product_nt, product_tn};
 use mereo_core::slots::{Frame, SlotMoments};
 use mereo_core::{Batch, Real};
+use serde::{Deserialize, Serialize};
 
 use mereo_core::Memory;
 
@@ -389,7 +390,7 @@ fn proper(value: f64) -> f64 {
 }
 
 /// What rows with gates of their own tell.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct RowSums {
     /// `[S, 3D]`: sum of squares, sum and weight, each row counting by gate and code.
     pub(crate) sums: Vec<f64>,
@@ -417,10 +418,6 @@ impl RowSums {
         self.sums.fill(0.0);
         self.totals.fill(0.0);
         self.log_entropic_prior = 0.0;
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        8 * self.sums.len()
     }
 
     /// The sums, slot by slot and column by column.

@@ -42,12 +42,15 @@ pub trait Remote: Sync {
     fn ask(&self, request: &Request, runs: &[Range<usize>]) -> Result<Vec<Vec<u8>>>;
 }
 
+/// What is done where rows of one type of cells are.
+type AnswerOf<T> = fn(&Request, &dyn Source<T>, Range<usize>, &Context) -> Result<Vec<u8>>;
+
 /// Answers requests of one kind where rows are.
 #[derive(Clone, Copy)]
 pub struct Answer {
     name: &'static str,
-    single: fn(&Request, &dyn Source<f32>, Range<usize>, &Context) -> Result<Vec<u8>>,
-    double: fn(&Request, &dyn Source<f64>, Range<usize>, &Context) -> Result<Vec<u8>>,
+    single: AnswerOf<f32>,
+    double: AnswerOf<f64>,
 }
 
 impl Answer {

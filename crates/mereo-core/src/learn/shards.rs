@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn runs_of_shards_make_the_same_tree_as_single_shards() {
-        for leaves in 1..40 {
+        for leaves in 1..40usize {
             let spare = Spare::new();
             for level in 0..4 {
                 let runs = leaves.div_ceil(1 << level);

@@ -178,7 +178,7 @@ pub fn dot<T: Real>(a: &[T], b: &[T]) -> T {
     sums.into_iter().sum::<T>() + rest
 }
 
-/// StartsInTurn log weights into weights that add up to 1 and returns the log of their sum before.
+/// Turns log weights into weights that add up to 1 and returns the log of their sum before.
 ///
 /// ```
 /// let mut logs = [0.0f64, 0.0];

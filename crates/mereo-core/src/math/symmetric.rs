@@ -100,7 +100,7 @@ pub fn leading_eigen(matrix: &[f64], n: usize, count: usize) -> Result<Eigen> {
     Ok(eigen)
 }
 
-/// StartsInTurn a vector so that its entry of largest magnitude (the first of them) is positive.
+/// Turns a vector so that its entry of largest magnitude (the first of them) is positive.
 pub fn orient(vector: &mut [f64]) {
     let largest =
         vector.iter().fold(0.0, |most: f64, &v| if v.abs() > most.abs() { v } else { most });

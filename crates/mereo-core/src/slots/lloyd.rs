@@ -509,7 +509,7 @@ fn largest<T: Real>(part: &[T], out: &mut [T]) {
     );
 }
 
-/// StartsInTurn evidence into the rows' weights at the first state that has the largest, 0 elsewhere.
+/// Turns evidence into the rows' weights at the first state that has the largest, 0 elsewhere.
 /// `largest` is used up.
 fn assign<T: Real>(part: &mut [T], largest: &mut [T], batch: &Batch<'_, T>) {
     let rows = largest.len();

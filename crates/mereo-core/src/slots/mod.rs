@@ -154,7 +154,7 @@ fn level_of<T: Real>(codes: &[u8; LEVEL_CODES], value: T) -> usize {
     codes[((value.to_f64() * 2.0) as usize).min(LEVEL_CODES - 1)] as usize
 }
 
-/// StartsInTurn evidence `[K, J, R]` into responsibilities within each part, in place, times the rows'
+/// Turns evidence `[K, J, R]` into responsibilities within each part, in place, times the rows'
 /// weights; writes the log of each part's normaliser to `log_norms [K, R]` (unweighted).
 pub fn responsibilities<T: Real>(
     evidence: &mut [T],

@@ -366,7 +366,7 @@ impl<T: Real> Whitened<T> {
         out.iter_mut().for_each(|square| *square = (*square * by).min(FARTHEST));
     }
 
-    /// StartsInTurn squared distances of some rows into log joint densities, given what their holes cost.
+    /// Turns squared distances of some rows into log joint densities, given what their holes cost.
     fn logs(&self, component: usize, observed: &[usize], lost: &[f64], out: &mut [f64]) {
         let (d, scale) = (self.columns, self.scale[component]);
         let log_determinant = self.log_determinant[component / self.sharing()];

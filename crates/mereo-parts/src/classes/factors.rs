@@ -53,7 +53,7 @@ impl ClassLayer {
 }
 
 impl FactorClasses<'_> {
-    /// StartsInTurn a row's codes of all parts, expectations of `(1, s, s sᵀ)` without classes
+    /// Turns a row's codes of all parts, expectations of `(1, s, s sᵀ)` without classes
     /// (pairs packed, `[K, V]`), into those with classes; `norm` is the sum of the logs of their
     /// normalisers. Returns the log of the row's normaliser.
     pub(crate) fn infer(

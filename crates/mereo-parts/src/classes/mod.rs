@@ -99,7 +99,7 @@ pub(crate) fn check_pseudo_count(pseudo_count: f64) -> Result<()> {
 }
 
 /// How classes are learned.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct ClassPlan {
     /// How many.
     pub(crate) classes: usize,
@@ -288,7 +288,7 @@ pub(crate) fn class_prior_of(
     file.take_distributions("class_prior", &shape[..shape.len().min(1)], path).map(Some)
 }
 
-/// StartsInTurn the logs of `β_n Π_k S_nk` of a row into how likely each class is, or the label if there is
+/// Turns the logs of `β_n Π_k S_nk` of a row into how likely each class is, or the label if there is
 /// one; returns the log of the row's normaliser.
 fn settle(logs: &mut [f64], label: Option<u32>) -> f64 {
     if let Some(label) = label.map(|label| label as usize).filter(|&label| label < logs.len()) {
@@ -328,7 +328,7 @@ pub(crate) struct ClassWork<T> {
 }
 
 /// What rows tell of classes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ClassStatistics {
     /// `Σ_c z_n`, `[N]`.
     total: Vec<f64>,
@@ -355,7 +355,7 @@ impl ClassStatistics {
 }
 
 impl<T: Real> PreparedClasses<T> {
-    /// StartsInTurn evidence `[K, J, R]`, without priors, into the rows' codes, in place and times the
+    /// Turns evidence `[K, J, R]`, without priors, into the rows' codes, in place and times the
     /// rows' weights. Leaves in `work` the classes' posterior and the rows' log normalisers; in
     /// `log_norms` `[K, R]` how well the best state of each part explains each row.
     pub(crate) fn infer(

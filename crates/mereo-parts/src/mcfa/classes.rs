@@ -8,13 +8,13 @@ use mereo_core::{Context, Plan, Real, Result, Schedule, Source, Start, sample_ro
 use super::Mcfa;
 use super::learner::State;
 use super::normal::width;
-use super::starts::Starts;
+use super::starts::McfaStarts;
 use crate::Gate;
 use crate::classes::{CLASS_ROWS, ClassLayer, ClassPlan, KnownFactors, SHORT_PASSES, cluster};
 
 /// Gives a start its first classes.
 pub(super) fn with_classes<T: Real>(
-    starts: &Starts<'_, T>,
+    starts: &McfaStarts<'_, T>,
     plan: ClassPlan,
     mut start: Start<State>,
     source: &dyn Source<T>,
@@ -28,7 +28,7 @@ pub(super) fn with_classes<T: Real>(
     }
     let sample = sample_rows(source, CLASS_ROWS, "classes", context)?;
     let survey = Survey::of(&sample, context)?;
-    let of_sample = Starts { params: starts.params, survey: &survey };
+    let of_sample = McfaStarts { params: starts.params, survey: &survey };
     let short = Plan { restarts: 1, passes: SHORT_PASSES, tolerance: 0.0, checkpoints: None };
     let (gate, floor) = (Some(Gate::Standard), Schedule::linear(1.0, 0.1, SHORT_PASSES));
     let mut state = of_sample.go_on(&sample, &start.state, gate, &short, floor, context)?.state;

@@ -5,7 +5,7 @@ use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Trainin
 
 use super::classes::with_classes;
 use super::learner::McfaLearner;
-use super::starts::Starts;
+use super::starts::McfaStarts;
 use super::{Mcfa, McfaParams};
 use crate::classes::ClassPlan;
 use crate::starts::{StartsInTurn, falling_floor};
@@ -35,10 +35,10 @@ fn fit_as<T: Real>(
 ) -> Result<(Mcfa, Training)> {
     params.check()?;
     let survey = Survey::of(source, context)?;
-    let starts = Starts { params, survey: &survey };
+    let starts = McfaStarts { params, survey: &survey };
     let classes = ClassPlan::of(params.classes, params.class_pseudo_count, source)?;
     let turns = StartsInTurn::new(&starts, &survey.form);
-    let start = |source: &dyn Source<T>, restart: usize, context: &Context| {
+    let start = |restart: usize| {
         let start = turns.start(source, restart, context)?;
         match classes {
             None => Ok(start),
@@ -46,13 +46,12 @@ fn fit_as<T: Real>(
         }
     };
     let learner = McfaLearner {
-        start: &start,
         classes,
         description: format!("{params:?}"),
         entropic: params.entropic,
         ..starts.learner(Some(params.gate), falling_floor(params.noise_floor))
     };
-    let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
+    let Learned { state, training } = learn(&learner, start, source, plan, context, observer)?;
     let model = Mcfa::from_state(state, params.parts, params.factors);
     Ok((model.with_gates_of_rows(params.gate.per_row_from().is_some()), training))
 }

@@ -2,9 +2,7 @@
 
 use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, packed as pairs, product, product_nt};
 use mereo_core::slots::{Evidence, Form, Frame, SlotMoments, SlotStatistics, SlotWork};
-use mereo_core::{
-    Absent, Batch, Block, Context, Learner, Pass, Real, Result, Schedule, Source, Start, Statistics,
-};
+use mereo_core::{Absent, Batch, Block, Facts, Learner, Memory, Pass, Real, Schedule, Statistics};
 use serde::{Deserialize, Serialize};
 
 use super::coefficients::Coefficients;
@@ -14,7 +12,6 @@ use crate::Gate;
 use crate::classes::{ClassLayer, ClassPlan, ClassStatistics, FactorWork};
 use crate::gate::{log_entropic_prior, move_gate, prior_of_gates};
 use crate::per_row::{PerRow, ROUNDS, RowAppearance, RowSums, RowWork};
-use mereo_core::Memory;
 
 /// Fewer rows than this say nothing of a column.
 const NO_ROWS: f64 = 1e-9;
@@ -34,12 +31,10 @@ pub(crate) struct State {
     pub(crate) classes: Option<ClassLayer>,
 }
 
-/// Makes the first state of a restart.
-pub(crate) type MakeStart<'a, T> =
-    dyn Fn(&dyn Source<T>, usize, &Context) -> Result<Start<State>> + Sync + 'a;
-
 /// Learns MCFA by variational EM.
-pub(crate) struct McfaLearner<'a, T> {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(crate) struct McfaLearner<T> {
     pub(crate) parts: usize,
     pub(crate) factors: usize,
     /// How the gate moves; if not at all, it is held where the start put it.
@@ -56,12 +51,14 @@ pub(crate) struct McfaLearner<'a, T> {
     pub(crate) form: Form,
     /// Classes to learn, if any.
     pub(crate) classes: Option<ClassPlan>,
-    pub(crate) start: &'a MakeStart<'a, T>,
-    /// What the user chose, for checkpoints.
+    pub(crate) facts: Facts,
+    /// All that the user chose, to tell runs apart.
     pub(crate) description: String,
 }
 
 /// What rows tell.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
 pub(crate) struct McfaStatistics<T> {
     /// Of 1 and of every part's `m`: `[1 + K J]` slots.
     slots: SlotStatistics<T>,
@@ -94,7 +91,9 @@ impl<T: Real> Statistics for McfaStatistics<T> {
     fn reset(&mut self) {
         self.slots.reset();
         self.complete.fill(0.0);
-        self.pairs = None;
+        if let Some(pairs) = &mut self.pairs {
+            pairs.reset();
+        }
         if let Some(classes) = &mut self.classes {
             classes.reset();
         }
@@ -107,10 +106,6 @@ impl<T: Real> Statistics for McfaStatistics<T> {
         if let Some(pairs) = &mut self.pairs {
             pairs.finish();
         }
-    }
-
-    fn bytes(&self) -> usize {
-        self.slots.bytes() + self.rows.bytes()
     }
 }
 
@@ -142,7 +137,7 @@ pub(crate) struct Work<T> {
     memory: Memory<T>,
 }
 
-impl<T: Real> McfaLearner<'_, T> {
+impl<T: Real> McfaLearner<T> {
     fn columns(&self) -> usize {
         self.frame.columns()
     }
@@ -372,26 +367,18 @@ impl<T: Real> McfaLearner<'_, T> {
     }
 }
 
-impl<T: Real> Learner<T> for McfaLearner<'_, T> {
+impl<T: Real> Learner<T> for McfaLearner<T> {
+    const NAME: &'static str = "mcfa";
     type State = State;
     type Prepared = Prepared<T>;
     type Statistics = McfaStatistics<T>;
     type Workspace = Work<T>;
 
-    fn describe(&self) -> String {
-        self.description.clone()
+    fn facts(&self) -> Facts {
+        self.facts
     }
 
-    fn start(
-        &self,
-        source: &dyn Source<T>,
-        restart: usize,
-        context: &Context,
-    ) -> Result<Start<State>> {
-        (self.start)(source, restart, context)
-    }
-
-    fn settled_from(&self, _restart: usize) -> usize {
+    fn settled_from(&self) -> usize {
         self.gate.map_or(0, Gate::settled_from).max(self.floor.settled_from())
     }
 
@@ -473,6 +460,10 @@ impl<T: Real> Learner<T> for McfaLearner<'_, T> {
             rows: RowWork::default(),
             memory: Memory::default(),
         }
+    }
+
+    fn remembers_rows(&self) -> bool {
+        self.per_row_from().is_some()
     }
 
     fn memory(&self, work: &Work<T>) -> Vec<f64> {

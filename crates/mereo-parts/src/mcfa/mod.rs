@@ -45,6 +45,7 @@ mod starts;
 mod tests;
 
 pub use fit::fit;
+pub(crate) use learner::McfaLearner;
 pub use model::Mcfa;
 pub(crate) use model::Tensors;
 pub(crate) use normal::{Normal, factor, place, width};

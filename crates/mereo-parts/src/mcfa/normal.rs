@@ -35,7 +35,7 @@ pub(crate) fn factor(matrix: &mut [f64], size: usize, least: f64) {
     }
 }
 
-/// StartsInTurn `L` into `(L Lᵀ)^-1`, packed, in place.
+/// Turns `L` into `(L Lᵀ)^-1`, packed, in place.
 fn invert(lower: &mut [f64], size: usize) {
     // L^-1, column by column.
     for c in 0..size {

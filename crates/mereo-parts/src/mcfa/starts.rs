@@ -2,8 +2,8 @@
 
 use mereo_core::slots::Survey;
 use mereo_core::{
-    Context, Error, Learned, Plan, Random, Real, Result, Schedule, Silent, Source, Start, Table,
-    learn, sample_rows,
+    Context, Learned, Plan, Random, Real, Result, Schedule, Silent, Start, Table, learn,
+    sample_rows,
 };
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -19,13 +19,13 @@ const FACTOR_PASSES: usize = 25;
 const FIRST_LOADING: f64 = 0.3;
 
 /// Makes first states for data of which this is known.
-pub(super) struct Starts<'a, T> {
+pub(super) struct McfaStarts<'a, T> {
     pub(super) params: &'a McfaParams,
     pub(super) survey: &'a Survey<T>,
 }
 
-impl<T: Real> Starts<'_, T> {
-    pub(super) fn learner(&self, gate: Option<Gate>, floor: Schedule) -> McfaLearner<'static, T> {
+impl<T: Real> McfaStarts<'_, T> {
+    pub(super) fn learner(&self, gate: Option<Gate>, floor: Schedule) -> McfaLearner<T> {
         McfaLearner {
             parts: self.params.parts,
             factors: self.params.factors,
@@ -38,9 +38,7 @@ impl<T: Real> Starts<'_, T> {
             frame: self.survey.frame.clone(),
             form: self.survey.form.clone(),
             classes: None,
-            start: &|_, _, _| {
-                Err(Error::option("restarts", "this learner goes on from a given state"))
-            },
+            facts: self.survey.facts(),
             description: String::new(),
         }
     }
@@ -68,15 +66,13 @@ impl<T: Real> Starts<'_, T> {
         floor: Schedule,
         context: &Context,
     ) -> Result<Learned<State>> {
-        let begin = |_: &dyn Source<T>, _: usize, _: &Context| {
-            Ok(Start { state: state.clone(), how: String::new() })
-        };
-        let learner = McfaLearner { start: &begin, ..self.learner(gate, floor) };
-        learn(&learner, rows, plan, context, &mut Silent)
+        let learner = self.learner(gate, floor);
+        let start = |_: usize| Ok(Start { state: state.clone(), how: String::new() });
+        learn(&learner, start, rows, plan, context, &mut Silent)
     }
 }
 
-impl<T: Real> StartParts<T> for Starts<'_, T> {
+impl<T: Real> StartParts<T> for McfaStarts<'_, T> {
     type State = State;
 
     fn parts(&self) -> usize {
@@ -100,7 +96,7 @@ impl<T: Real> StartParts<T> for Starts<'_, T> {
         let (hard, soft) = gates_of_groups(groups, self.params.parts);
         let sample = &sample_rows(sample, DENSE_SAMPLE, "factors", context)?;
         let survey = Survey::of(sample, context)?;
-        let starts = Starts { params: self.params, survey: &survey };
+        let starts = McfaStarts { params: self.params, survey: &survey };
         let mut random = context.random("first loadings", [restart as u64, 0]);
         let (columns, factors) = (sample.columns(), self.params.factors);
         let loading = (0..self.params.parts * columns * factors)
@@ -126,7 +122,7 @@ impl<T: Real> StartParts<T> for Starts<'_, T> {
         context: &Context,
     ) -> Result<Learned<State>> {
         let survey = Survey::of(rows, context)?;
-        let starts = Starts { params: self.params, survey: &survey };
+        let starts = McfaStarts { params: self.params, survey: &survey };
         let (columns, parts) = (rows.columns(), self.params.parts);
         let factors = self.params.factors;
         let mean = &survey.moments.mean;

@@ -2,14 +2,14 @@
 
 use mereo_core::slots::Survey;
 use mereo_core::{
-    Absent, Cells, Context, Dense, Plan, Schedule, Silent, Source, Start, Table, encode, learn,
+    Absent, Cells, Context, Dense, Plan, Schedule, Silent, Start, Table, encode, learn,
     reconstruct, sample, score,
 };
 use proptest::prelude::*;
 use rand::RngExt;
 
 use super::learner::{McfaLearner, State};
-use super::starts::Starts;
+use super::starts::McfaStarts;
 use super::{Mcfa, McfaParams, fit};
 use crate::Gate;
 use crate::fixtures::{Fixture, close, sparse};
@@ -28,7 +28,7 @@ fn agrees_with_the_reference_implementation() {
         let context = Context::new(0);
         let survey = Survey::of(table, &context).unwrap();
         let params = McfaParams::new(3, 2);
-        let starts = Starts { params: &params, survey: &survey };
+        let starts = McfaStarts { params: &params, survey: &survey };
         let begin = State {
             gate: fixture.get("/inputs/g"),
             loading: fixture.get("/inputs/Lam"),
@@ -36,17 +36,14 @@ fn agrees_with_the_reference_implementation() {
             noise: fixture.get("/inputs/psi"),
             classes: None,
         };
-        let start = |_: &dyn Source<f64>, _: usize, _: &Context| {
-            Ok(Start { state: begin.clone(), how: "given".into() })
-        };
+        let start = |_: usize| Ok(Start { state: begin.clone(), how: "given".into() });
         let learner = McfaLearner {
-            start: &start,
             reference: vec![1.0; 10],
             ..starts.learner(Some(Gate::Standard), Schedule::constant(1e-3))
         };
         for passes in [1, 2, 10] {
             let plan = Plan { passes, tolerance: 0.0, ..Plan::default() };
-            let learned = learn(&learner, table, &plan, &context, &mut Silent).unwrap();
+            let learned = learn(&learner, start, table, &plan, &context, &mut Silent).unwrap();
             let at = |what: &str| fixture.get(&format!("/outputs/{passes}/{what}"));
             close(&learned.state.loading, &at("Lam"), "loading");
             close(&learned.state.offset, &at("rho"), "offset");
@@ -186,19 +183,15 @@ fn bounds_from(
     let context = Context::new(seed);
     let params = McfaParams::new(3, 2);
     let survey = Survey::of(table, &context).unwrap();
-    let starts = Starts { params: &params, survey: &survey };
-    let ground_of = Survey::of(begun, &context).unwrap();
-    let begin = |_: &dyn Source<f64>, restart: usize, context: &Context| {
-        let starts = Starts { params: &params, survey: &ground_of };
-        seeded(&starts, &start_sample(begun, &ground_of.form, context)?, restart, context)
+    let starts = McfaStarts { params: &params, survey: &survey };
+    let begun_survey = Survey::of(begun, &context).unwrap();
+    let start = |restart: usize| {
+        let starts = McfaStarts { params: &params, survey: &begun_survey };
+        seeded(&starts, &start_sample(begun, &begun_survey.form, &context)?, restart, &context)
     };
-    let learner = McfaLearner {
-        start: &begin,
-        entropic,
-        ..starts.learner(Some(gate), Schedule::constant(0.01))
-    };
+    let learner = McfaLearner { entropic, ..starts.learner(Some(gate), Schedule::constant(0.01)) };
     let plan = Plan { passes: 20, tolerance: 0.0, ..Plan::default() };
-    let learned = learn(&learner, table, &plan, &context, &mut Silent).unwrap();
+    let learned = learn(&learner, start, table, &plan, &context, &mut Silent).unwrap();
     learned.training.restarts.into_iter().next().unwrap().bounds
 }
 

@@ -11,14 +11,14 @@ use mereo_core::{
     Context, Plan, Real, Result, Schedule, Silent, Source, Start, Table, learn, sample_rows,
 };
 
-use super::learner::{McvqLearner, State};
-use super::starts::Starts;
+use super::learner::State;
+use super::starts::McvqStarts;
 use crate::Gate;
 use crate::classes::{CLASS_ROWS, ClassLayer, ClassPlan, KnownStates, SHORT_PASSES, cluster};
 
 /// Gives a start its first classes.
 pub(super) fn with_classes<T: Real>(
-    starts: &Starts<'_, T>,
+    starts: &McvqStarts<'_, T>,
     plan: ClassPlan,
     mut start: Start<State>,
     source: &dyn Source<T>,
@@ -30,12 +30,12 @@ pub(super) fn with_classes<T: Real>(
     }
     let sample = sample_rows(source, CLASS_ROWS, "classes", context)?;
     let survey = Survey::of(&sample, context)?;
-    let of_sample = Starts { params: starts.params, survey: &survey };
-    let begin = |_: &dyn Source<T>, _: usize, _: &Context| Ok(start.clone());
+    let of_sample = McvqStarts { params: starts.params, survey: &survey };
     let floor = Schedule::linear(1.0, 0.1, SHORT_PASSES);
-    let learner = McvqLearner { start: &begin, ..of_sample.learner(Gate::Standard, floor) };
+    let learner = of_sample.learner(Gate::Standard, floor);
     let short = Plan { restarts: 1, passes: SHORT_PASSES, tolerance: 0.0, checkpoints: None };
-    let mut state = learn(&learner, &sample, &short, context, &mut Silent)?.state;
+    let mut state =
+        learn(&learner, |_| Ok(start.clone()), &sample, &short, context, &mut Silent)?.state;
     state.classes = Some(first_classes(&of_sample, plan, &sample, &state, context)?);
     state.reseeds = 0;
     Ok(Start { state, how: format!("{}, classes of codes", start.how) })
@@ -43,13 +43,13 @@ pub(super) fn with_classes<T: Real>(
 
 /// Clusters rows by their codes.
 fn first_classes<T: Real>(
-    starts: &Starts<'_, T>,
+    starts: &McvqStarts<'_, T>,
     plan: ClassPlan,
     sample: &Table<T>,
     state: &State,
     context: &Context,
 ) -> Result<ClassLayer> {
-    let Starts { params, survey } = starts;
+    let McvqStarts { params, survey } = starts;
     let (rows, slots) = (sample.rows(), params.parts * params.states);
     let slot_params = SlotParams {
         parts: params.parts,

@@ -8,7 +8,7 @@ use mereo_core::{
 use super::classes::with_classes;
 use super::learner::McvqLearner;
 use super::rows::Gibbs;
-use super::starts::Starts;
+use super::starts::McvqStarts;
 use super::{Engine, Mcvq, McvqParams, StartKind};
 use crate::classes::ClassPlan;
 use crate::starts::{StartsInTurn, falling_floor, sample};
@@ -38,10 +38,10 @@ fn fit_as<T: Real>(
 ) -> Result<(Mcvq, Training)> {
     params.check()?;
     let survey = Survey::of(source, context)?;
-    let starts = Starts { params, survey: &survey };
+    let starts = McvqStarts { params, survey: &survey };
     let classes = ClassPlan::of(params.classes, params.class_pseudo_count, source)?;
     let turns = StartsInTurn::new(&starts, &survey.form);
-    let start_of_parts = |source: &dyn Source<T>, restart: usize, context: &Context| {
+    let start_of_parts = |restart: usize| {
         if params.start == StartKind::Papers {
             let sample = sample(source, &survey.form, context)?;
             let random = context.random("papers", [restart as u64, 0]);
@@ -54,25 +54,24 @@ fn fit_as<T: Real>(
         StartKind::InTurn => falling_floor(params.variance_floor),
         StartKind::Papers => Schedule::constant(params.variance_floor),
     };
-    let start = |source: &dyn Source<T>, restart: usize, context: &Context| {
-        let start = start_of_parts(source, restart, context)?;
+    let start = |restart: usize| {
+        let start = start_of_parts(restart)?;
         match classes {
             None => Ok(start),
             Some(plan) => with_classes(&starts, plan, start, source, context),
         }
     };
     let learner = McvqLearner {
-        start: &start,
         classes,
         description: format!("{params:?}"),
         entropic: params.entropic,
         gibbs: match params.engine {
             Engine::Variational => None,
-            Engine::Gibbs { sweeps } => Some(Gibbs { sweeps, context: context.clone() }),
+            Engine::Gibbs { sweeps } => Some(Gibbs { sweeps, seed: context.seed() }),
         },
         ..starts.learner(params.gate, floor)
     };
-    let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
+    let Learned { state, training } = learn(&learner, start, source, plan, context, observer)?;
     let model = Mcvq::from_state(state, params.parts, params.states);
     Ok((model.with_gates_of_rows(params.has_gates_of_rows()), training))
 }

@@ -5,16 +5,13 @@ use mereo_core::slots::{
     Evidence, Form, Frame, SlotMoments, SlotParams, SlotStatistics, SlotWork, WorstRow, WorstRows,
     responsibilities,
 };
-use mereo_core::{
-    Batch, Context, Learner, Pass, Real, Result, Schedule, Source, Start, Statistics, in_parallel,
-};
+use mereo_core::{Batch, Facts, Learner, Memory, Pass, Real, Schedule, Statistics, in_parallel};
 use serde::{Deserialize, Serialize};
 
 use crate::Gate;
 use crate::classes::{ClassLayer, ClassPlan, ClassStatistics, ClassWork, PreparedClasses};
 use crate::gate::{log_entropic_prior, move_gate, prior_of_gates};
 use crate::per_row::{RowSums, RowWork};
-use mereo_core::Memory;
 
 use super::rows::{Gibbs, Rounds, RowPass, gate_sums};
 
@@ -40,12 +37,10 @@ pub(crate) struct State {
     pub(crate) classes: Option<ClassLayer>,
 }
 
-/// Makes the first state of a restart.
-pub(crate) type MakeStart<'a, T> =
-    dyn Fn(&dyn Source<T>, usize, &Context) -> Result<Start<State>> + Sync + 'a;
-
 /// Learns MCVQ by tied-gate variational EM.
-pub(crate) struct McvqLearner<'a, T> {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(crate) struct McvqLearner<T> {
     pub(crate) parts: usize,
     pub(crate) states: usize,
     pub(crate) gate: Gate,
@@ -66,12 +61,14 @@ pub(crate) struct McvqLearner<'a, T> {
     pub(crate) gibbs: Option<Gibbs>,
     /// Classes to learn, if any.
     pub(crate) classes: Option<ClassPlan>,
-    pub(crate) start: &'a MakeStart<'a, T>,
-    /// What the user chose, for checkpoints.
+    pub(crate) facts: Facts,
+    /// All that the user chose, to tell runs apart.
     pub(crate) description: String,
 }
 
 /// What rows tell.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
 pub(crate) struct McvqStatistics<T> {
     slots: SlotStatistics<T>,
     classes: Option<ClassStatistics>,
@@ -106,10 +103,6 @@ impl<T: Real> Statistics for McvqStatistics<T> {
     fn finish(&mut self) {
         self.slots.finish();
     }
-
-    fn bytes(&self) -> usize {
-        self.slots.bytes() + self.rows.bytes()
-    }
 }
 
 /// What looking needs, once a pass.
@@ -127,11 +120,11 @@ pub(crate) struct Work<T> {
     slots: SlotWork<T>,
     classes: ClassWork<T>,
     rows: RowWork<T>,
-    /// Codes or sampled states of the lane's rows, if they have gates of their own.
+    /// Codes or sampled states of the run's rows, if they have gates of their own.
     memory: Memory<T>,
 }
 
-impl<T: Real> McvqLearner<'_, T> {
+impl<T: Real> McvqLearner<T> {
     fn columns(&self) -> usize {
         self.frame.columns()
     }
@@ -212,26 +205,18 @@ impl<T: Real> McvqLearner<'_, T> {
     }
 }
 
-impl<T: Real> Learner<T> for McvqLearner<'_, T> {
+impl<T: Real> Learner<T> for McvqLearner<T> {
+    const NAME: &'static str = "mcvq";
     type State = State;
     type Prepared = Prepared<T>;
     type Statistics = McvqStatistics<T>;
     type Workspace = Work<T>;
 
-    fn describe(&self) -> String {
-        self.description.clone()
+    fn facts(&self) -> Facts {
+        self.facts
     }
 
-    fn start(
-        &self,
-        source: &dyn Source<T>,
-        restart: usize,
-        context: &Context,
-    ) -> Result<Start<State>> {
-        (self.start)(source, restart, context)
-    }
-
-    fn settled_from(&self, _restart: usize) -> usize {
+    fn settled_from(&self) -> usize {
         if self.gibbs.is_some() {
             return usize::MAX;
         }
@@ -291,6 +276,10 @@ impl<T: Real> Learner<T> for McvqLearner<'_, T> {
             rows: RowWork::default(),
             memory: Memory::default(),
         }
+    }
+
+    fn remembers_rows(&self) -> bool {
+        self.per_row_from().is_some()
     }
 
     fn memory(&self, work: &Work<T>) -> Vec<f64> {

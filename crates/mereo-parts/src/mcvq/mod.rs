@@ -42,6 +42,7 @@ mod starts;
 mod tests;
 
 pub use fit::fit;
+pub(crate) use learner::McvqLearner;
 pub use model::Mcvq;
 pub(crate) use model::Tensors;
 pub use params::{Engine, McvqParams, StartKind};

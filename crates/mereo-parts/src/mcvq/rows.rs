@@ -4,22 +4,23 @@ use mereo_core::math::{HALF_LOG_TWO_PI, softmax};
 use mereo_core::slots::{Frame, SlotMoments, SlotParams, WorstRows};
 use mereo_core::{Batch, Context, Pass, Random, Real, draw};
 use rand::RngExt;
+use serde::{Deserialize, Serialize};
 
 use crate::per_row::{PerRow, ROUNDS, ROUNDS_ALONE, RowAppearance, RowSums, RowWork};
 use mereo_core::Memory;
 
 /// Monte Carlo EM: how many samples a pass learns from, and where random numbers come from.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Gibbs {
     pub(crate) sweeps: usize,
-    pub(crate) context: Context,
+    pub(crate) seed: u64,
 }
 
 impl Gibbs {
     /// The random numbers of a row in a pass.
     fn random(&self, pass: Pass, row: usize) -> Random {
         let at = (pass.restart as u64) << 32 | pass.pass as u64;
-        self.context.random("gibbs", [at, row as u64])
+        Context::new(self.seed).random("gibbs", [at, row as u64])
     }
 
     /// Puts samples in the place of codes `[K, J, R]` times weights. Given a gate that all rows

@@ -2,8 +2,8 @@
 
 use mereo_core::slots::{ColumnMoments, Lloyd, Survey};
 use mereo_core::{
-    Context, Error, Learned, Plan, Random, Real, Result, Schedule, Silent, Source, Start, Table,
-    learn, sample_rows,
+    Context, Learned, Plan, Random, Real, Result, Schedule, Silent, Start, Table, learn,
+    sample_rows,
 };
 use rand::RngExt;
 
@@ -17,13 +17,13 @@ const STATE_PASSES: usize = 20;
 const STATE_RESTARTS: usize = 8;
 
 /// Makes first states for data of which this is known.
-pub(super) struct Starts<'a, T> {
+pub(super) struct McvqStarts<'a, T> {
     pub(super) params: &'a McvqParams,
     pub(super) survey: &'a Survey<T>,
 }
 
-impl<T: Real> Starts<'_, T> {
-    pub(super) fn learner(&self, gate: Gate, floor: Schedule) -> McvqLearner<'static, T> {
+impl<T: Real> McvqStarts<'_, T> {
+    pub(super) fn learner(&self, gate: Gate, floor: Schedule) -> McvqLearner<T> {
         McvqLearner {
             parts: self.params.parts,
             states: self.params.states,
@@ -38,9 +38,7 @@ impl<T: Real> Starts<'_, T> {
             entropic: 0.0,
             gibbs: None,
             classes: None,
-            start: &|_, _, _| {
-                Err(Error::option("restarts", "this learner goes on from a given state"))
-            },
+            facts: self.survey.facts(),
             description: String::new(),
         }
     }
@@ -65,7 +63,7 @@ impl<T: Real> Starts<'_, T> {
     }
 }
 
-impl<T: Real> StartParts<T> for Starts<'_, T> {
+impl<T: Real> StartParts<T> for McvqStarts<'_, T> {
     type State = State;
 
     fn parts(&self) -> usize {
@@ -103,7 +101,7 @@ impl<T: Real> StartParts<T> for Starts<'_, T> {
             tolerance: 1e-6,
             checkpoints: None,
         };
-        let learned = learn(&lloyd, sample, &plan, &context, &mut Silent)?;
+        let learned = lloyd.learn(sample, &plan, &context, &mut Silent)?;
         let total = of_sample.rows.max(1.0);
         let state_prior = learned
             .state
@@ -138,13 +136,11 @@ impl<T: Real> StartParts<T> for Starts<'_, T> {
         context: &Context,
     ) -> Result<Learned<State>> {
         let survey = Survey::of(rows, context)?;
-        let starts = Starts { params: self.params, survey: &survey };
+        let starts = McvqStarts { params: self.params, survey: &survey };
         let state = starts.random_state(rows, random);
-        let begin = |_: &dyn Source<T>, _: usize, _: &Context| {
-            Ok(Start { state: state.clone(), how: String::new() })
-        };
-        let learner = McvqLearner { start: &begin, ..starts.learner(Gate::Standard, floor) };
-        learn(&learner, rows, plan, context, &mut Silent)
+        let learner = starts.learner(Gate::Standard, floor);
+        let start = |_: usize| Ok(Start { state: state.clone(), how: String::new() });
+        learn(&learner, start, rows, plan, context, &mut Silent)
     }
 
     fn gate(state: &State) -> &[f64] {

@@ -2,14 +2,14 @@
 
 use mereo_core::slots::Survey;
 use mereo_core::{
-    Cells, Context, Dense, Parts, Plan, Schedule, Silent, Source, Start, Table, learn, score,
+    Cells, Context, Dense, Parts, Plan, Schedule, Silent, Start, Table, learn, score,
 };
 use mereo_data::toy::shapes;
 use proptest::prelude::*;
 use rand::RngExt;
 
 use super::learner::{McvqLearner, State};
-use super::starts::Starts;
+use super::starts::McvqStarts;
 use super::{Mcvq, McvqParams, fit};
 use crate::Gate;
 use crate::fixtures::{Fixture, close};
@@ -32,7 +32,7 @@ fn agrees_with_the_reference_implementation() {
         let context = Context::new(0);
         let survey = Survey::of(&table, &context).unwrap();
         let params = McvqParams::new(3, 3);
-        let starts = Starts { params: &params, survey: &survey };
+        let starts = McvqStarts { params: &params, survey: &survey };
         let begin = State {
             gate: fixture.get("/inputs/g"),
             state_prior: fixture.get("/inputs/b"),
@@ -41,18 +41,15 @@ fn agrees_with_the_reference_implementation() {
             reseeds: 0,
             classes: None,
         };
-        let start = |_: &dyn Source<f64>, _: usize, _: &Context| {
-            Ok(Start { state: begin.clone(), how: "given".into() })
-        };
+        let start = |_: usize| Ok(Start { state: begin.clone(), how: "given".into() });
         let learner = McvqLearner {
-            start: &start,
             reference: vec![1.0; 10],
             reseed: false,
             ..starts.learner(Gate::Standard, Schedule::constant(1e-3))
         };
         for passes in [1, 2, 10] {
             let plan = Plan { passes, tolerance: 0.0, ..Plan::default() };
-            let learned = learn(&learner, &table, &plan, &context, &mut Silent).unwrap();
+            let learned = learn(&learner, start, &table, &plan, &context, &mut Silent).unwrap();
             let at = |what: &str| fixture.get(&format!("/outputs/{passes}/{what}"));
             close(&learned.state.mean, &at("mu"), "mu");
             close(&learned.state.variance, &at("var"), "var");
@@ -79,18 +76,16 @@ fn restored(scrambled: f64, seed: u64) -> f64 {
     let context = Context::new(seed);
     let params = McvqParams::new(3, 12);
     let survey = Survey::of(&train.table, &context).unwrap();
-    let starts = Starts { params: &params, survey: &survey };
-    let begin = |source: &dyn Source<f32>, restart: usize, context: &Context| {
-        let sample = sample(source, &survey.form, context)?;
-        let state = starts.of_groups(&sample, &groups, restart, context)?;
+    let starts = McvqStarts { params: &params, survey: &survey };
+    let start = |restart: usize| {
+        let sample = sample(&train.table, &survey.form, &context)?;
+        let state = starts.of_groups(&sample, &groups, restart, &context)?;
         Ok(Start { state, how: "scrambled".into() })
     };
-    let learner = McvqLearner {
-        start: &begin,
-        ..starts.learner(params.gate, falling_floor(params.variance_floor))
-    };
+    let learner =
+        McvqLearner { ..starts.learner(params.gate, falling_floor(params.variance_floor)) };
     let plan = Plan { passes: 100, ..Plan::default() };
-    let learned = learn(&learner, &train.table, &plan, &context, &mut Silent).unwrap();
+    let learned = learn(&learner, start, &train.table, &plan, &context, &mut Silent).unwrap();
     let model = Mcvq::from_state(learned.state, 3, 12);
     train.truth.recovery(&model.parts().part_of_column()).unwrap().purity
 }
@@ -230,15 +225,15 @@ proptest! {
         let context = Context::new(seed);
         let params = McvqParams::new(3, 3);
         let survey = Survey::of(&table, &context).unwrap();
-        let starts = Starts { params: &params, survey: &survey };
-        let begin = |source: &dyn Source<f64>, restart: usize, context: &Context| {
-            seeded(&starts, &sample(source, &survey.form, context)?, restart, context)
+        let starts = McvqStarts { params: &params, survey: &survey };
+        let start = |restart: usize| {
+            seeded(&starts, &sample(&table, &survey.form, &context)?, restart, &context)
         };
         let floor = Schedule::constant(0.01);
         let learner =
-            McvqLearner { start: &begin, reseed: false, ..starts.learner(gate, floor) };
+            McvqLearner { reseed: false, ..starts.learner(gate, floor) };
         let plan = Plan { passes: 25, tolerance: 0.0, ..Plan::default() };
-        let bounds = learn(&learner, &table, &plan, &context, &mut Silent).unwrap().training.restarts.remove(0).bounds;
+        let bounds = learn(&learner, start, &table, &plan, &context, &mut Silent).unwrap().training.restarts.remove(0).bounds;
         for pair in bounds.windows(2).skip(1) {
             prop_assert!(pair[1] >= pair[0] - 1e-8 * (1.0 + pair[0].abs()), "{bounds:?}");
         }

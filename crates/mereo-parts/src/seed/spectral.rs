@@ -8,8 +8,8 @@
 //! groups.
 
 use mereo_core::math::{Matrix, eigen, product, product_self};
-use mereo_core::slots::{ColumnMoments, Form, Lloyd};
-use mereo_core::{Context, Dense, Plan, Real, Result, Silent, Table, learn};
+use mereo_core::slots::{Lloyd, Survey};
+use mereo_core::{Context, Dense, Plan, Real, Result, Silent, Table};
 
 use super::association::Affinity;
 
@@ -129,10 +129,9 @@ fn cluster(
     // The groups of one restart must not be the groups of the next.
     let context =
         context.with_seed(context.seed() ^ (restart as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let moments = ColumnMoments::of(&table, &context)?;
-    let learner = Lloyd::plain(groups, &moments, Form::Dense);
+    let learner = Lloyd::plain(groups, &Survey::of(&table, &context)?);
     let plan = Plan { restarts: RESTARTS, passes: 100, tolerance: 1e-9, checkpoints: None };
-    let learned = learn(&learner, &table, &plan, &context, &mut Silent)?;
+    let learned = learner.learn(&table, &plan, &context, &mut Silent)?;
     Ok(nearest(&table, &learned.state.mean, groups))
 }
 

@@ -131,23 +131,22 @@ proptest! {
         let context = Context::new(seed);
         let params = McfaParams::new(3, 2);
         let survey = Survey::of(&table, &context).unwrap();
-        let starts = Starts { params: &params, survey: &survey };
+        let starts = McfaStarts { params: &params, survey: &survey };
         let layer = random_class_model(seed, 3, [3, 2, 1]).class_view().map(|view| {
             ClassLayer { prior: view.prior.to_vec(), class_state_prior: view.class_state_prior.to_vec() }
         });
-        let begin = |source: &dyn Source<f64>, restart: usize, context: &Context| {
-            let sample = start_sample(source, &survey.form, context)?;
-            let mut start = seeded(&starts, &sample, restart, context)?;
+        let start = |restart: usize| {
+            let sample = start_sample(&table, &survey.form, &context)?;
+            let mut start = seeded(&starts, &sample, restart, &context)?;
             start.state.classes = layer.clone();
             Ok(start)
         };
         let learner = McfaLearner {
-            start: &begin,
             classes: Some(ClassPlan { classes: 3, labelled: true, pseudo_count }),
             ..starts.learner(Some(Gate::Standard), Schedule::constant(0.01))
         };
         let plan = Plan { passes: 25, tolerance: 0.0, ..Plan::default() };
-        let learned = learn(&learner, &table, &plan, &context, &mut Silent).unwrap();
+        let learned = learn(&learner, start, &table, &plan, &context, &mut Silent).unwrap();
         let bounds = &learned.training.restarts[0].bounds;
         for pair in bounds.windows(2) {
             prop_assert!(pair[1] >= pair[0] - 1e-8 * (1.0 + pair[0].abs()), "{bounds:?}");

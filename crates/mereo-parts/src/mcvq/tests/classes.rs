@@ -22,7 +22,7 @@ fn labelled_classes_agree_with_the_reference_implementation() {
     let context = Context::new(0);
     let survey = Survey::of(&table, &context).unwrap();
     let params = McvqParams::new(3, 3);
-    let starts = Starts { params: &params, survey: &survey };
+    let starts = McvqStarts { params: &params, survey: &survey };
     let layer = ClassLayer {
         prior: fixture.get("/inputs/beta"),
         class_state_prior: fixture.get("/inputs/b"),
@@ -35,11 +35,8 @@ fn labelled_classes_agree_with_the_reference_implementation() {
         reseeds: 0,
         classes: Some(layer),
     };
-    let start = |_: &dyn Source<f64>, _: usize, _: &Context| {
-        Ok(Start { state: begin.clone(), how: "given".into() })
-    };
+    let start = |_: usize| Ok(Start { state: begin.clone(), how: "given".into() });
     let learner = McvqLearner {
-        start: &start,
         reference: vec![1.0; 10],
         reseed: false,
         classes: Some(ClassPlan { classes: 2, labelled: true, pseudo_count: 0.0 }),
@@ -47,7 +44,7 @@ fn labelled_classes_agree_with_the_reference_implementation() {
     };
     for passes in [1, 2, 10] {
         let plan = Plan { passes, tolerance: 0.0, ..Plan::default() };
-        let state = learn(&learner, &table, &plan, &context, &mut Silent).unwrap().state;
+        let state = learn(&learner, start, &table, &plan, &context, &mut Silent).unwrap().state;
         let at = |what: &str| fixture.get(&format!("/outputs/{passes}/{what}"));
         let layer = state.classes.unwrap();
         close(&state.mean, &at("mu"), "mu");
@@ -221,23 +218,22 @@ proptest! {
         let context = Context::new(seed);
         let params = McvqParams::new(3, 3);
         let survey = Survey::of(&table, &context).unwrap();
-        let starts = Starts { params: &params, survey: &survey };
+        let starts = McvqStarts { params: &params, survey: &survey };
         let layer = random_class_model(seed, 3, [3, 3, 1]).class_view().map(|view| {
             ClassLayer { prior: view.prior.to_vec(), class_state_prior: view.class_state_prior.to_vec() }
         });
-        let begin = |source: &dyn Source<f64>, restart: usize, context: &Context| {
-            let mut start = seeded(&starts, &sample(source, &survey.form, context)?, restart, context)?;
+        let start = |restart: usize| {
+            let mut start = seeded(&starts, &sample(&table, &survey.form, &context)?, restart, &context)?;
             start.state.classes = layer.clone();
             Ok(start)
         };
         let learner = McvqLearner {
-            start: &begin,
             reseed: false,
             classes: Some(ClassPlan { classes: 3, labelled: true, pseudo_count }),
             ..starts.learner(Gate::Standard, Schedule::constant(0.01))
         };
         let plan = Plan { passes: 25, tolerance: 0.0, ..Plan::default() };
-        let learned = learn(&learner, &table, &plan, &context, &mut Silent).unwrap();
+        let learned = learn(&learner, start, &table, &plan, &context, &mut Silent).unwrap();
         let bounds = &learned.training.restarts[0].bounds;
         for pair in bounds.windows(2) {
             prop_assert!(pair[1] >= pair[0] - 1e-8 * (1.0 + pair[0].abs()), "{bounds:?}");
@@ -301,18 +297,15 @@ fn sparse_rows_learn_classes_as_dense_ones() {
     let learned = |table: &Table<f64>| {
         let survey = Survey::of(table, &context).unwrap();
         let params = McvqParams::new(3, 3);
-        let starts = Starts { params: &params, survey: &survey };
-        let start = |_: &dyn Source<f64>, _: usize, _: &Context| {
-            Ok(Start { state: begin.clone(), how: String::new() })
-        };
+        let starts = McvqStarts { params: &params, survey: &survey };
+        let start = |_: usize| Ok(Start { state: begin.clone(), how: String::new() });
         let learner = McvqLearner {
-            start: &start,
             reseed: false,
             classes: Some(ClassPlan { classes: 3, labelled: true, pseudo_count: 0.5 }),
             ..starts.learner(Gate::Standard, Schedule::constant(0.01))
         };
         let plan = Plan { passes: 10, tolerance: 0.0, ..Plan::default() };
-        let learned = learn(&learner, table, &plan, &context, &mut Silent).unwrap();
+        let learned = learn(&learner, start, table, &plan, &context, &mut Silent).unwrap();
         let model = Mcvq::from_state(learned.state, 3, 3);
         let found = classify::<f64>(&model, Likelihood::Bound, table, &context).unwrap();
         (learned.training.bound, found)

@@ -13,7 +13,7 @@ use crate::fixtures::{Fixture, close, sparse};
 use crate::gate::prior_of_gates;
 use crate::mcvq::learner::{McvqLearner, State};
 use crate::mcvq::rows::{Gibbs, RowPass, gate_sums};
-use crate::mcvq::starts::Starts;
+use crate::mcvq::starts::McvqStarts;
 use crate::mcvq::{Engine, Mcvq, McvqParams, fit};
 use crate::per_row::{RowSums, RowWork};
 use crate::starts::{sample, seeded};
@@ -84,17 +84,16 @@ fn bounds_from(
     let context = Context::new(seed);
     let params = McvqParams::new(3, 3);
     let survey = Survey::of(table, &context).unwrap();
-    let starts = Starts { params: &params, survey: &survey };
-    let ground_of = Survey::of(begun, &context).unwrap();
-    let begin = |_: &dyn Source<f64>, restart: usize, context: &Context| {
-        let starts = Starts { params: &params, survey: &ground_of };
-        seeded(&starts, &sample(begun, &ground_of.form, context)?, restart, context)
+    let starts = McvqStarts { params: &params, survey: &survey };
+    let begun_survey = Survey::of(begun, &context).unwrap();
+    let start = |restart: usize| {
+        let starts = McvqStarts { params: &params, survey: &begun_survey };
+        seeded(&starts, &sample(begun, &begun_survey.form, &context)?, restart, &context)
     };
     let floor = Schedule::constant(0.01);
-    let learner =
-        McvqLearner { start: &begin, reseed: false, entropic, ..starts.learner(gate, floor) };
+    let learner = McvqLearner { reseed: false, entropic, ..starts.learner(gate, floor) };
     let plan = Plan { passes: 25, tolerance: 0.0, ..Plan::default() };
-    let learned = learn(&learner, table, &plan, &context, &mut Silent).unwrap();
+    let learned = learn(&learner, start, table, &plan, &context, &mut Silent).unwrap();
     learned.training.restarts.into_iter().next().unwrap().bounds
 }
 
@@ -239,16 +238,12 @@ fn gibbs_draws_states_and_parts_as_often_as_their_posterior_says() {
         );
         let survey = Survey::of(&spread, &context).unwrap();
         let settings = McvqParams::new(parts, states);
-        let starts = Starts { params: &settings, survey: &survey };
-        let begin = |_: &dyn Source<f64>, _: usize, _: &Context| {
-            Ok(Start { state: state.clone(), how: String::new() })
-        };
+        let starts = McvqStarts { params: &settings, survey: &survey };
         let learner = McvqLearner {
-            start: &begin,
             rows: 1.0,
             observed: vec![1.0; columns],
             reseed: false,
-            gibbs: Some(Gibbs { sweeps: 40_000, context: context.clone() }),
+            gibbs: Some(Gibbs { sweeps: 40_000, seed: context.seed() }),
             ..starts.learner(Gate::Factorised { from: 0 }, Schedule::constant(1e-6))
         };
         let mut statistics = learner.statistics();
@@ -319,7 +314,7 @@ fn many_samples_under_a_shared_gate_tell_what_expectations_do() {
     let context = Context::new(4);
     let survey = Survey::of(&table, &context).unwrap();
     let params = McvqParams::new(2, 3);
-    let starts = Starts { params: &params, survey: &survey };
+    let starts = McvqStarts { params: &params, survey: &survey };
     let state = super::random_state_of(&super::random_model(4, 2, 3, 6));
     let relearned = |gibbs: Option<Gibbs>| {
         let learner = McvqLearner {
@@ -339,7 +334,7 @@ fn many_samples_under_a_shared_gate_tell_what_expectations_do() {
         (learned, learner.bound(&statistics))
     };
     let (expected, bound) = relearned(None);
-    let (sampled, same) = relearned(Some(Gibbs { sweeps: 20_000, context: context.clone() }));
+    let (sampled, same) = relearned(Some(Gibbs { sweeps: 20_000, seed: context.seed() }));
     assert!((bound - same).abs() < 1e-9 * bound.abs());
     for (a, b) in sampled.state_prior.iter().zip(&expected.state_prior) {
         assert!((a - b).abs() < 5e-3, "{a} {b}");
@@ -347,6 +342,6 @@ fn many_samples_under_a_shared_gate_tell_what_expectations_do() {
     for (a, b) in sampled.gate.iter().zip(&expected.gate) {
         assert!((a - b).abs() < 0.02, "{a} {b}");
     }
-    let (one, _) = relearned(Some(Gibbs { sweeps: 1, context: context.clone() }));
+    let (one, _) = relearned(Some(Gibbs { sweeps: 1, seed: context.seed() }));
     assert_ne!(one.state_prior, expected.state_prior);
 }
