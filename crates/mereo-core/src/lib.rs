@@ -27,11 +27,14 @@ pub use learn::{
     Remote, Request, Restart, RowTask, Schedule, Silent, Start, Statistics, Status, Training,
     gather, learn, map_rows, pack, unpack,
 };
+#[doc(hidden)]
+pub use model::about_of;
 pub use model::{
-    Appearance, ClassView, Classify, Components, ComponentsView, Encode, Estimate, Explain,
-    Likelihood, Manifest, ModelFile, Parts, PartsView, Reconstruct, RowLikelihood, Sample, Score,
-    ScoreKind, Scores, SizeTried, Tensor, classify, encode, estimate, reconstruct,
-    responsible_parts, sample, score,
+    Appearance, ClassView, Classify, Components, ComponentsView, DynModel, Encode, Estimate,
+    Explain, Features, Layers, Likelihood, Manifest, Model, ModelFile, OnRows, Options, ParamInfo,
+    ParamType, ParamValue, Params, Parts, PartsView, Reconstruct, RowLikelihood, Sample, Score,
+    ScoreKind, Scores, Size, SizeTried, Tensor, classify, encode, estimate, read_options,
+    reconstruct, responsible_parts, sample, score,
 };
 pub use parallel::{in_parallel, map_in_parallel};
 pub use real::Real;
@@ -40,3 +43,7 @@ pub use source::{Batch, Block, Lane, Source, batch_rows};
 pub use table::{
     About, Absent, AnyTable, Cells, Dense, Labels, Picture, Sparse, Table, column_name,
 };
+
+// What the macros of this crate write.
+#[doc(hidden)]
+pub use {serde, serde_json};

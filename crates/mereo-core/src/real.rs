@@ -11,7 +11,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Lent, Source};
+use crate::{DynModel, Lent, OnRows, Source};
 
 mod sealed {
     pub trait Sealed {}
@@ -74,6 +74,8 @@ pub trait Real:
     fn quick_ln(self) -> Self;
     /// A source of such cells, as one of either type.
     fn lend(source: &dyn Source<Self>) -> Lent<'_>;
+    /// What a model can do with rows of such cells.
+    fn on_rows(model: &dyn DynModel) -> OnRows<'_, Self>;
     /// `out = left · right`, or that added to it, on one thread. The products in
     /// [`math`](crate::math) call it: so each is compiled here and not in every crate.
     #[doc(hidden)]
@@ -94,7 +96,7 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($t:ty, $name:literal, $lent:ident, $largest:expr, $spread:expr, $farthest:expr, $exp:path, $ln:path) => {
+    ($t:ty, $name:literal, $lent:ident, $on:ident, $largest:expr, $spread:expr, $farthest:expr, $exp:path, $ln:path) => {
         impl Real for $t {
             const NAME: &'static str = $name;
             const LARGEST: f64 = $largest;
@@ -130,6 +132,9 @@ macro_rules! real {
             fn lend(source: &dyn Source<Self>) -> Lent<'_> {
                 Lent::$lent(source)
             }
+            fn on_rows(model: &dyn DynModel) -> OnRows<'_, Self> {
+                model.$on()
+            }
             #[inline(never)]
             fn multiply(
                 out: MatMut<'_, Self>,
@@ -163,5 +168,25 @@ macro_rules! real {
     };
 }
 
-real!(f32, "f32", F32, 1e37, 1e-37, 1e9, crate::math::exp::exp_f32, crate::math::ln::ln_f32);
-real!(f64, "f64", F64, 1e140, 1e-140, 1e100, crate::math::exp::exp_f64, crate::math::ln::ln_f64);
+real!(
+    f32,
+    "f32",
+    F32,
+    on_f32,
+    1e37,
+    1e-37,
+    1e9,
+    crate::math::exp::exp_f32,
+    crate::math::ln::ln_f32
+);
+real!(
+    f64,
+    "f64",
+    F64,
+    on_f64,
+    1e140,
+    1e-140,
+    1e100,
+    crate::math::exp::exp_f64,
+    crate::math::ln::ln_f64
+);

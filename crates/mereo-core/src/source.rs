@@ -8,6 +8,8 @@ use crate::{About, Absent, Cells, Real, Remote, Result, Table};
 const BATCH_CELLS: usize = 1 << 17;
 /// Most batches in a shard: merging their statistics must cost little beside looking at them.
 const SHARD_BATCHES: usize = 4;
+/// Shards that data should have before they grow.
+const MANY_SHARDS: usize = 16;
 /// Fewest shards that a sparse table is cut into, if it has the rows.
 const SPARSE_SHARDS: usize = 4;
 
@@ -21,9 +23,11 @@ pub fn batch_rows(columns: usize) -> usize {
     (BATCH_CELLS / columns.max(1)).clamp(64, 1024)
 }
 
-/// How many batches of this many rows and columns go into one shard: a few, unless they are very large.
-fn shard_batches(batch_rows: usize, columns: usize) -> usize {
-    (SHARD_BATCHES * BATCH_CELLS / (batch_rows * columns).max(1)).clamp(1, SHARD_BATCHES)
+/// How many batches of this size go into one shard: a few, unless they are large, or so few in all
+/// that there would be no work for many.
+fn shard_batches(batches: usize, batch_rows: usize, columns: usize) -> usize {
+    let by_size = SHARD_BATCHES * BATCH_CELLS / (batch_rows * columns).max(1);
+    by_size.min(batches.div_ceil(MANY_SHARDS)).clamp(1, SHARD_BATCHES)
 }
 
 /// The cells of one batch.
@@ -170,7 +174,7 @@ pub trait Source<T: Real>: Sync {
     /// Batches in every shard but the last. Shards are what statistics are added up by, so this may
     /// depend on the data alone.
     fn shard_batches(&self) -> usize {
-        shard_batches(self.batch_rows(), self.columns())
+        shard_batches(self.batches(), self.batch_rows(), self.columns())
     }
 
     /// Number of shards.
@@ -265,7 +269,9 @@ impl<T: Real> Source<T> for Table<T> {
 
     fn shard_batches(&self) -> usize {
         match self.cells() {
-            Cells::Dense(_) => shard_batches(self.batch_rows(), Table::columns(self)),
+            Cells::Dense(_) => {
+                shard_batches(self.batches(), self.batch_rows(), Table::columns(self))
+            }
             // Their statistics are large beside what a batch stores.
             Cells::Sparse(_) => self.batches().div_ceil(SPARSE_SHARDS).clamp(1, SHARD_BATCHES),
         }

@@ -11,14 +11,16 @@ pub mod gate;
 mod likelihood;
 pub mod mcfa;
 pub mod mcvq;
+mod options;
 mod per_row;
 mod seed;
 mod starts;
 
 pub use classes::Classes;
 pub use gate::Gate;
-pub use mcfa::{Mcfa, McfaParams};
-pub use mcvq::{Engine, Mcvq, McvqParams, StartKind};
+pub use mcfa::{Mcfa, McfaOptions, McfaParams};
+pub use mcvq::{Engine, EngineChoice, Mcvq, McvqOptions, McvqParams, StartKind};
+pub use options::GateChoice;
 
 /// The learners of this crate, to be answered where rows are.
 ///

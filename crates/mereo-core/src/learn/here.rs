@@ -34,6 +34,8 @@ pub enum Lent<'a> {
 ///     // What `learn` would tell.
 ///     # let training = Training {
 ///     #     rows: source.rows(),
+///     #     weight: None,
+///     #     fingerprint: None,
 ///     #     seed: 0,
 ///     #     bound: 0.0,
 ///     #     log_likelihood: None,

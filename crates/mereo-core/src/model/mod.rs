@@ -2,13 +2,21 @@
 
 mod capability;
 mod file;
+mod kind;
 mod likelihood;
+mod params;
+mod structure;
 
 pub use capability::{
     Appearance, Components, ComponentsView, Encode, Explain, Parts, PartsView, Reconstruct, Sample,
     Score, ScoreKind, Scores, encode, reconstruct, responsible_parts, sample, score,
 };
 pub use file::{Manifest, ModelFile, SizeTried, Tensor};
+pub use kind::{DynModel, Model, OnRows};
 pub use likelihood::{
     ClassView, Classify, Estimate, Likelihood, RowLikelihood, classify, estimate,
 };
+#[doc(hidden)]
+pub use params::about_of;
+pub use params::{Options, ParamInfo, ParamType, ParamValue, Params, Size, read_options};
+pub use structure::{Features, Layers};

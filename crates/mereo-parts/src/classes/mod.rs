@@ -46,6 +46,8 @@ use mereo_core::math::{Matrix, exp_in_place, product, product_nt, product_tn, so
 use mereo_core::{Error, ModelFile, Real, Result, Source};
 use serde::{Deserialize, Serialize};
 
+use crate::options::SaidClasses;
+
 pub(crate) use factors::FactorWork;
 pub(crate) use start::{CLASS_ROWS, KnownFactors, KnownStates, SHORT_PASSES, cluster};
 
@@ -55,7 +57,7 @@ const LEAST: f64 = 1e-30;
 
 /// Which classes a model of parts has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(into = "SaidClasses", try_from = "SaidClasses")]
 pub enum Classes {
     /// None: states depend on nothing.
     #[default]

@@ -35,6 +35,7 @@
 mod classes;
 mod coefficients;
 mod fit;
+mod kind;
 mod learner;
 mod model;
 mod normal;
@@ -45,6 +46,7 @@ mod starts;
 mod tests;
 
 pub use fit::fit;
+pub use kind::McfaOptions;
 pub(crate) use learner::McfaLearner;
 pub use model::Mcfa;
 pub(crate) use model::Tensors;

@@ -67,9 +67,6 @@ pub(crate) struct Found<'a> {
 }
 
 impl Mcfa {
-    /// The kind of model, as model files say it.
-    pub const KIND: &'static str = "mcfa";
-
     pub(crate) fn from_state(state: State, parts: usize, factors: usize) -> Self {
         let State { gate, loading, offset, noise, classes } = state;
         let gate_prior = gate.clone();

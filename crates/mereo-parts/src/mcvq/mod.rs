@@ -31,6 +31,7 @@
 
 mod classes;
 mod fit;
+mod kind;
 mod learner;
 mod model;
 mod model_rows;
@@ -42,8 +43,9 @@ mod starts;
 mod tests;
 
 pub use fit::fit;
+pub use kind::{EngineChoice, McvqOptions};
 pub(crate) use learner::McvqLearner;
 pub use model::Mcvq;
 pub(crate) use model::Tensors;
 pub use params::{Engine, McvqParams, StartKind};
-pub use size::{SizeRule, choose_size};
+pub use size::{SizeRule, SizeSearch, choose_size};

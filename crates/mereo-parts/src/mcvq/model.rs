@@ -31,9 +31,6 @@ pub struct Mcvq {
 }
 
 impl Mcvq {
-    /// The kind of model, as model files say it.
-    pub const KIND: &'static str = "mcvq";
-
     pub(crate) fn from_state(state: State, parts: usize, states: usize) -> Self {
         let State { gate, mut state_prior, mean, variance, classes, .. } = state;
         let columns = gate.len() / parts;

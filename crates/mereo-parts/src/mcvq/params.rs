@@ -3,6 +3,7 @@
 use mereo_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use super::SizeSearch;
 use crate::classes::{check_pseudo_count, default_pseudo_count};
 use crate::gate::check_entropic;
 use crate::{Classes, Gate};
@@ -67,6 +68,9 @@ pub struct McvqParams {
     /// beside those that there are.
     #[serde(default = "default_pseudo_count")]
     pub class_pseudo_count: f64,
+    /// What is to be found of the size before anything else, if not all of it is given.
+    #[serde(skip)]
+    pub search: Option<SizeSearch>,
 }
 
 impl McvqParams {
@@ -83,6 +87,7 @@ impl McvqParams {
             scouts: 30,
             classes: Classes::None,
             class_pseudo_count: default_pseudo_count(),
+            search: None,
         }
     }
 

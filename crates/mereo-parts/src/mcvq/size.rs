@@ -53,6 +53,18 @@ pub enum SizeRule {
     HeldOut,
 }
 
+mereo_core::choices!(SizeRule, "choose-by":
+    DescriptionLength = "description-length", HeldOut = "held-out");
+
+/// A size that is to be found: what is given of it, and what the best is best in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SizeSearch {
+    /// Parts and states, where given.
+    pub given: [Option<usize>; 2],
+    /// What the best is best in.
+    pub rule: SizeRule,
+}
+
 /// Finds the numbers of parts and states, those that are not given, and tells what was tried.
 ///
 /// ```no_run
@@ -81,7 +93,7 @@ pub fn choose_size<T: Real>(
     let sample = sample_rows(source, most, "sizes", context)?;
     let (shown, hidden) = split(&sample, context)?;
     let mut search = Search {
-        params: McvqParams { classes: crate::Classes::None, ..params.clone() },
+        params: McvqParams { classes: crate::Classes::None, search: None, ..params.clone() },
         rule,
         shown,
         hidden,
@@ -120,7 +132,8 @@ pub fn choose_size<T: Real>(
     for tried in &mut search.tried {
         tried.chosen = [tried.parts, tried.states] == at;
     }
-    Ok((McvqParams { parts: at[0], states: at[1], ..params.clone() }, search.tried))
+    let found = McvqParams { parts: at[0], states: at[1], search: None, ..params.clone() };
+    Ok((found, search.tried))
 }
 
 struct Search<'a, T> {
