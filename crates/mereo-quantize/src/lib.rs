@@ -15,3 +15,16 @@ pub use associate::Association;
 pub use cvq::{Cvq, CvqParams};
 pub use gvq::{Gvq, GvqParams};
 pub use vq::{Vq, VqParams};
+
+/// The tasks and learners of this crate, to be answered where rows are. Vector quantisers learn by
+/// those of [`mereo_core`].
+///
+/// ```
+/// let names: Vec<&str> = mereo_quantize::answers().iter().map(|answer| answer.name()).collect();
+/// assert_eq!(names, ["holes", "binary cells", "gvq usage", "gvq", "binary gvq", "cvq"]);
+/// ```
+pub fn answers() -> Vec<mereo_core::Answer> {
+    let mut answers = gvq::answers();
+    answers.push(cvq::answer());
+    answers
+}

@@ -10,12 +10,13 @@
 //! of the largest eigenvalue and is 0 elsewhere.
 
 use mereo_core::math::{Eigen, Matrix, eigen, product, product_tn};
+use serde::{Deserialize, Serialize};
 
 /// Eigenvalues below this share of the largest count as 0.
 const NOTHING: f64 = 1e-10;
 
 /// The normal equations of P vectors in D columns.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Squares {
     vectors: usize,
     columns: usize,
@@ -102,10 +103,6 @@ impl Squares {
         for sums in [&mut self.shared, &mut self.own, &mut self.cross] {
             sums.fill(0.0);
         }
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        (self.shared.len() + self.own.len() + self.cross.len()) * size_of::<f64>()
     }
 
     /// The vectors, `[P, D]`: the shortest that solve the equations.

@@ -18,6 +18,7 @@
 //! more if that is singular or nearly so, as it is with more features than dimensions.
 
 use mereo_core::math::dot;
+use serde::{Deserialize, Serialize};
 
 use super::local::Local;
 use super::{Answer, Problem, Solver, ones};
@@ -35,7 +36,7 @@ const SMALL_PIVOT: f64 = 1e-3;
 const RIDGE: f64 = 0.01;
 
 /// A triangular factor of couplings, and the order of features it is for.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Factor {
     /// Which feature is decided at each level.
     order: Vec<usize>,
@@ -43,6 +44,7 @@ pub(super) struct Factor {
     diagonal: Vec<f64>,
     /// R by level, column after column, `[n, n]`: of column j the first j + 1 numbers.
     columns: Vec<f64>,
+    #[serde(skip)]
     rest: Vec<f64>,
     unit: f64,
 }

@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 pub const MOST_FEATURES: usize = 64;
 
 /// The couplings of a set of features, and what solvers derive from them once.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Couplings {
     n: usize,
     /// `w_ij`, symmetric with nothing on the diagonal, `[n, n]`.

@@ -36,8 +36,14 @@ fn fit_as<T: Real>(
     let columns = source.columns();
     params.check_columns(columns, holes)?;
     let survey = Survey::of(source, context)?;
-    let learner = CvqLearner { params, units: Units::of(&survey), holes };
-    let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
+    let learner = CvqLearner {
+        params: params.clone(),
+        units: Units::of(&survey),
+        facts: survey.facts(),
+        holes,
+    };
+    let start = |restart: usize| learner.start(source, restart, context);
+    let Learned { state, training } = learn(&learner, start, source, plan, context, observer)?;
     let (scale, centre) = (learner.units.scale.to_f64(), &learner.units.centre);
     // The centre is everybody's: each part gets its share.
     let share = 1.0 / params.parts as f64;

@@ -1,10 +1,10 @@
 //! The passes of CVQ: see the [module](super) for the derivation.
 
 use mereo_core::math::{Matrix, product_nt, product_tn};
-use mereo_core::slots::{ColumnMoments, Form, Lloyd, first_smallest};
+use mereo_core::slots::{Lloyd, Survey, first_smallest};
 use mereo_core::{
-    Batch, Cells, Context, Dense, Learner, Memory, Pass, Plan, Real, Result, Silent, Source, Start,
-    Statistics, Table, learn, sample_rows,
+    Batch, Cells, Context, Dense, Facts, Learner, Memory, Pass, Plan, Real, Result, Silent, Source,
+    Start, Statistics, Table, sample_rows,
 };
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -31,13 +31,17 @@ pub(super) struct State {
 }
 
 /// Learns CVQ.
-pub(super) struct CvqLearner<'a, T> {
-    pub(super) params: &'a CvqParams,
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(super) struct CvqLearner<T> {
+    pub(super) params: CvqParams,
     pub(super) units: Units<T>,
+    pub(super) facts: Facts,
     pub(super) holes: bool,
 }
 
 /// What rows tell.
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct CvqStatistics {
     squares: Squares,
     /// Weight of responsibilities, `[K, J]`.
@@ -66,16 +70,12 @@ impl Statistics for CvqStatistics {
         (self.square, self.divergence) = (0.0, 0.0);
         (self.observed, self.rows, self.variance) = (0.0, 0.0, 0.0);
     }
-
-    fn bytes(&self) -> usize {
-        self.squares.bytes()
-    }
 }
 
 /// What looking needs, once a pass.
 pub(super) struct Prepared<T> {
     sums: Sums,
-    /// Whether what lanes remember belongs to another restart.
+    /// Whether what runs remember belongs to another restart.
     forget: bool,
     mean: Vec<f64>,
     vectors: Vec<T>,
@@ -97,25 +97,14 @@ pub(super) struct Work<T> {
     observed: Vec<usize>,
 }
 
-impl<T: Real> CvqLearner<'_, T> {
+impl<T: Real> CvqLearner<T> {
     fn vectors(&self) -> usize {
         self.params.parts * self.params.states
-    }
-}
-
-impl<T: Real> Learner<T> for CvqLearner<'_, T> {
-    type State = State;
-    type Prepared = Prepared<T>;
-    type Statistics = CvqStatistics;
-    type Workspace = Work<T>;
-
-    fn describe(&self) -> String {
-        format!("cvq {:?}", self.params)
     }
 
     /// What k-means finds for one part after another, each in what those before it leave of the
     /// rows.
-    fn start(
+    pub(super) fn start(
         &self,
         source: &dyn Source<T>,
         restart: usize,
@@ -136,11 +125,10 @@ impl<T: Real> Learner<T> for CvqLearner<'_, T> {
         let mut mean = Vec::with_capacity(self.vectors() * d);
         for _ in 0..self.params.parts {
             let rest = Table::from(Dense::new(sample.rows(), d, values)?);
-            let moments = ColumnMoments::of(&rest, context)?;
-            let lloyd = Lloyd::plain(states, &moments, Form::of(&rest, context)?);
+            let lloyd = Lloyd::plain(states, &Survey::of(&rest, context)?);
             let plan = Plan { restarts: 1, passes: START_PASSES, ..Plan::default() };
             let own = context.with_seed(random.random());
-            let found = learn(&lloyd, &rest, &plan, &own, &mut Silent)?.state.mean;
+            let found = lloyd.learn(&rest, &plan, &own, &mut Silent)?.state.mean;
             let Cells::Dense(cells) = rest.cells() else { break };
             values = cells.values().to_vec();
             for row in values.chunks_exact_mut(d) {
@@ -158,9 +146,17 @@ impl<T: Real> Learner<T> for CvqLearner<'_, T> {
         let how = "k-means of what is left".into();
         Ok(Start { state: State { mean, prior, variance: 1.0 }, how })
     }
+}
 
-    fn settled_from(&self, _restart: usize) -> usize {
-        0
+impl<T: Real> Learner<T> for CvqLearner<T> {
+    const NAME: &'static str = "cvq";
+    type State = State;
+    type Prepared = Prepared<T>;
+    type Statistics = CvqStatistics;
+    type Workspace = Work<T>;
+
+    fn facts(&self) -> Facts {
+        self.facts
     }
 
     fn prepare(&self, state: &State, pass: Pass) -> Prepared<T> {
@@ -201,6 +197,11 @@ impl<T: Real> Learner<T> for CvqLearner<'_, T> {
 
     fn workspace(&self) -> Work<T> {
         Work::default()
+    }
+
+    /// Draws do not go on from those of the pass before; all else does.
+    fn remembers_rows(&self) -> bool {
+        self.params.inference != Inference::Gibbs
     }
 
     fn memory(&self, work: &Work<T>) -> Vec<f64> {

@@ -36,3 +36,8 @@ mod tests;
 pub use fit::fit;
 pub use model::Cvq;
 pub use params::{CvqParams, Inference};
+
+/// The learner of this model.
+pub(crate) fn answer() -> mereo_core::Answer {
+    mereo_core::Answer::pass::<learner::CvqLearner<f32>, learner::CvqLearner<f64>>()
+}

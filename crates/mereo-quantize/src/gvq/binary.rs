@@ -25,13 +25,14 @@
 use mereo_core::math::{Matrix, minimise, product_nt, product_tn};
 use mereo_core::slots::first_smallest;
 use mereo_core::{
-    Batch, Context, Learner, Pass, Real, Result, Schedule, Source, Start, Statistics, in_parallel,
+    Batch, Context, Facts, Learner, Pass, Real, Result, Schedule, Source, Start, Statistics,
+    in_parallel,
 };
 use serde::{Deserialize, Serialize};
 
 use super::GvqParams;
 use super::squashed::{Error, codes, squashed};
-use super::starts::SetOf;
+use super::starts::{SetOf, best_of_scouts};
 
 /// Steps of L-BFGS in each pass, and the gain that is too small for another.
 const STEPS: usize = 25;
@@ -63,19 +64,25 @@ impl State {
 }
 
 /// Learns binary GVQ.
-pub(super) struct BinaryLearner<'a> {
-    pub(super) params: &'a GvqParams,
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct BinaryLearner {
+    pub(super) params: GvqParams,
+    pub(super) facts: Facts,
     pub(super) beta: f64,
     pub(super) columns: usize,
-    /// Starts are random states rather than the best of many such, and rows keep to their sets.
+    /// Whether this is a short run that starts are looked for by, in which rows keep to their sets.
     pub(super) scouting: bool,
 }
 
 /// What rows tell.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
 pub(super) struct BinaryStatistics<T> {
     /// Weight and sum of the rows of each code that observe each column, `[M 2^n, D]`.
     pub(super) count: Vec<f64>,
     pub(super) sum: Vec<f64>,
+    /// Memory for the products of one batch.
+    #[serde(skip)]
     batch: Vec<T>,
     energy: f64,
     observed: f64,
@@ -99,10 +106,6 @@ impl<T: Real> Statistics for BinaryStatistics<T> {
         self.count.fill(0.0);
         self.sum.fill(0.0);
         (self.energy, self.observed, self.rows) = (0.0, 0.0, 0.0);
-    }
-
-    fn bytes(&self) -> usize {
-        (self.count.len() + self.sum.len()) * size_of::<f64>()
     }
 }
 
@@ -128,7 +131,19 @@ pub(super) struct Work<T> {
     chosen: Vec<T>,
 }
 
-impl BinaryLearner<'_> {
+impl BinaryLearner {
+    /// The best of many short runs from random states.
+    pub(super) fn start<T: Real>(
+        &self,
+        source: &dyn Source<T>,
+        restart: usize,
+        context: &Context,
+    ) -> Result<Start<State>> {
+        let scouting = |facts| Self { scouting: true, facts, ..self.clone() };
+        let states = Self::random_states;
+        best_of_scouts(scouting, states, &self.params, source, restart, context)
+    }
+
     pub(super) fn codes(&self) -> usize {
         self.params.sets << self.params.features
     }
@@ -233,30 +248,18 @@ impl BinaryLearner<'_> {
     }
 }
 
-impl<T: Real> Learner<T> for BinaryLearner<'_> {
+impl<T: Real> Learner<T> for BinaryLearner {
+    const NAME: &'static str = "binary gvq";
     type State = State;
     type Prepared = Prepared<T>;
     type Statistics = BinaryStatistics<T>;
     type Workspace = Work<T>;
 
-    fn describe(&self) -> String {
-        format!("binary gvq {:?}", self.params)
+    fn facts(&self) -> Facts {
+        self.facts
     }
 
-    fn start(
-        &self,
-        source: &dyn Source<T>,
-        restart: usize,
-        context: &Context,
-    ) -> Result<Start<State>> {
-        if self.scouting {
-            return self.random_states(source, restart, context);
-        }
-        let scouting = Self { scouting: true, ..*self };
-        super::starts::best_of_scouts(&scouting, self.params, source, restart, context)
-    }
-
-    fn settled_from(&self, _restart: usize) -> usize {
+    fn settled_from(&self) -> usize {
         self.warmth().settled_from()
     }
 
@@ -379,7 +382,8 @@ mod tests {
     #[test]
     fn warm_rows_are_shared_among_codes_by_their_errors() {
         let params = GvqParams { sets: 2, beta: Some(3.0), penalty: 0.1, ..GvqParams::new(2) };
-        let learner = BinaryLearner { params: &params, beta: 3.0, columns: 3, scouting: false };
+        let facts = Facts::default();
+        let learner = BinaryLearner { params, facts, beta: 3.0, columns: 3, scouting: false };
         let theta: Vec<f64> = (0..18).map(|i| f64::from(i * 7 % 11) / 3.0 - 2.0).collect();
         let state = State { theta, seeds: SetOf::none(), error: 4.0 };
         let nan = f64::NAN;

@@ -1,9 +1,10 @@
 //! A model that looks at rows.
 
-use mereo_core::{Batch, Context, Real, Result, Source, Statistics, gather};
+use mereo_core::{Batch, Real, RowTask, Statistics};
+use serde::{Deserialize, Serialize};
 
 use super::model::Gvq;
-use super::sets::{Explainer, Found};
+use super::sets::{Explainer, Found, Sets};
 use crate::associate::ones;
 
 /// A model with memory to explain rows in.
@@ -36,43 +37,50 @@ impl Eye<'_> {
     }
 }
 
+/// Asks rows what a model makes them of.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct UsageTask {
+    pub(super) model: Gvq,
+}
+
 /// What the rows of a source are made of, all together.
-pub(super) struct Asked {
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Usage {
     /// `[M, 1 + n]`: rows of each set, then those that use each feature.
     pub(super) usage: Vec<f64>,
     pub(super) squares: f64,
     pub(super) observed: f64,
 }
 
-impl Asked {
-    pub(super) fn of<T: Real>(
-        model: &Gvq,
-        source: &dyn Source<T>,
-        context: &Context,
-    ) -> Result<Self> {
-        let n = model.sets.features;
-        let zero =
-            || Self { usage: vec![0.0; model.sets.sets * (n + 1)], squares: 0.0, observed: 0.0 };
-        gather(source, context, zero, |batch, asked: &mut Self| {
-            let mut eye = model.eye();
-            for row in 0..batch.rows {
-                let weight = batch.weight(row);
-                if weight == 0.0 {
-                    continue;
-                }
-                let found = eye.explain(batch, row);
-                let on = f64::from(found.state.count_ones());
-                asked.squares += weight * (found.energy - model.sets.penalty * on).max(0.0);
-                asked.observed += weight * eye.explainer.observed.len() as f64;
-                let usage = &mut asked.usage[found.set * (n + 1)..];
-                usage[0] += weight;
-                ones(found.state).for_each(|i| usage[i + 1] += weight);
+impl<T: Real> RowTask<T> for UsageTask {
+    const NAME: &'static str = "gvq usage";
+    type Statistics = Usage;
+
+    fn statistics(&self) -> Usage {
+        let Sets { sets, features, .. } = self.model.sets;
+        Usage { usage: vec![0.0; sets * (features + 1)], squares: 0.0, observed: 0.0 }
+    }
+
+    fn accumulate(&self, batch: &Batch<'_, T>, told: &mut Usage) {
+        let Sets { features: n, penalty, .. } = self.model.sets;
+        let mut eye = self.model.eye();
+        for row in 0..batch.rows {
+            let weight = batch.weight(row);
+            if weight == 0.0 {
+                continue;
             }
-        })
+            let found = eye.explain(batch, row);
+            let on = f64::from(found.state.count_ones());
+            told.squares += weight * (found.energy - penalty * on).max(0.0);
+            told.observed += weight * eye.explainer.observed.len() as f64;
+            let usage = &mut told.usage[found.set * (n + 1)..];
+            usage[0] += weight;
+            ones(found.state).for_each(|i| usage[i + 1] += weight);
+        }
     }
 }
 
-impl Statistics for Asked {
+impl Statistics for Usage {
     fn merge(&mut self, other: &Self) {
         self.usage.iter_mut().zip(&other.usage).for_each(|(a, b)| *a += b);
         self.squares += other.squares;

@@ -2,13 +2,14 @@
 
 use mereo_core::slots::Survey;
 use mereo_core::{
-    Batch, Block, Context, Error, Learned, Observer, Place, Plan, Real, Result, Source, Statistics,
-    Stop, Training, column_name, gather, learn,
+    Absent, Batch, Block, Context, Error, Learned, Observer, Place, Plan, Real, Result, RowTask,
+    Source, Statistics, Stop, Training, column_name, gather, learn,
 };
+use serde::{Deserialize, Serialize};
 
 use super::GvqParams;
 use super::binary::BinaryLearner;
-use super::eye::Asked;
+use super::eye::UsageTask;
 use super::learner::{GvqLearner, Units};
 use super::model::Gvq;
 
@@ -47,8 +48,15 @@ fn fit_as<T: Real>(
     let (mut feature, mut origin) = (Vec::new(), Vec::new());
     let training = if let Some(beta) = params.beta {
         check_cells(source, context)?;
-        let learner = BinaryLearner { params, beta, columns, scouting: false };
-        let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
+        let learner = BinaryLearner {
+            params: params.clone(),
+            facts: survey.facts(),
+            beta,
+            columns,
+            scouting: false,
+        };
+        let start = |restart: usize| learner.start(source, restart, context);
+        let Learned { state, training } = learn(&learner, start, source, plan, context, observer)?;
         for set in state.vectors().chunks_exact((n + 1) * columns) {
             origin.extend_from_slice(&set[..columns]);
             feature.extend_from_slice(&set[columns..]);
@@ -56,59 +64,95 @@ fn fit_as<T: Real>(
         training
     } else {
         let learner = GvqLearner {
-            params,
+            params: params.clone(),
             units: Units::of(&survey),
+            facts: survey.facts(),
             holes: has_holes(source, context)?,
             scouting: false,
         };
-        let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
+        let start = |restart: usize| learner.start(source, restart, context);
+        let Learned { state, training } = learn(&learner, start, source, plan, context, observer)?;
         let (scale, centre) = (learner.units.scale.to_f64(), &learner.units.centre);
         feature.extend(state.feature.iter().map(|f| f * scale));
         let outward = |(i, o): (usize, &f64)| centre[i % columns].to_f64() + o * scale;
         origin.extend(state.origin.iter().enumerate().map(outward));
         training
     };
-    let model = Gvq::new(sets, n, feature, origin, params);
+    let task = UsageTask { model: Gvq::new(sets, n, feature, origin, params) };
     // Shares and noise are those of the features that were kept, also if somebody asked for a stop.
     let unstopped = context.clone().stopped_by(&Stop::default());
-    let asked = Asked::of(&model, source, &unstopped)?;
+    let told = gather(source, &unstopped, &task)?;
     let reference = survey.reference.iter().sum::<f64>() / survey.reference.len() as f64;
-    Ok((model.with_usage(&asked, params.variance_floor * reference), training))
+    Ok((task.model.with_usage(&told, params.variance_floor * reference), training))
+}
+
+/// Asks rows whether they miss any cell.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct HolesTask;
+
+/// Whether some row does.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Holes(bool);
+
+impl Statistics for Holes {
+    fn merge(&mut self, other: &Self) {
+        self.0 |= other.0;
+    }
+
+    fn reset(&mut self) {
+        self.0 = false;
+    }
+}
+
+impl<T: Real> RowTask<T> for HolesTask {
+    const NAME: &'static str = "holes";
+    type Statistics = Holes;
+
+    fn statistics(&self) -> Holes {
+        Holes(false)
+    }
+
+    fn accumulate(&self, batch: &Batch<'_, T>, holes: &mut Holes) {
+        holes.0 |= match batch.block {
+            Block::Dense { complete: true, .. } => false,
+            Block::Dense { values, .. } => values.iter().any(|v| v.is_missing()),
+            Block::Sparse { absent, .. } => absent == Absent::Unobserved,
+        };
+    }
 }
 
 /// Whether a source misses any cell.
 pub(crate) fn has_holes<T: Real>(source: &dyn Source<T>, context: &Context) -> Result<bool> {
-    struct Holes(bool);
-    impl Statistics for Holes {
-        fn merge(&mut self, other: &Self) {
-            self.0 |= other.0;
-        }
-        fn reset(&mut self) {
-            self.0 = false;
-        }
-    }
-    let look = |batch: &Batch<'_, T>, holes: &mut Holes| {
-        holes.0 |= match batch.block {
-            Block::Dense { complete: true, .. } => false,
-            Block::Dense { values, .. } => values.iter().any(|v| v.is_missing()),
-            Block::Sparse { absent, .. } => absent == mereo_core::Absent::Unobserved,
-        };
-    };
-    Ok(gather(source, context, || Holes(false), look)?.0)
+    Ok(gather(source, context, &HolesTask)?.0)
 }
 
-/// Complains about cells that are not from 0 to 1.
-fn check_cells<T: Real>(source: &dyn Source<T>, context: &Context) -> Result<()> {
-    struct Wrong(Option<(usize, usize, f64)>);
-    impl Statistics for Wrong {
-        fn merge(&mut self, other: &Self) {
-            self.0 = self.0.or(other.0);
-        }
-        fn reset(&mut self) {
-            self.0 = None;
-        }
+/// Asks rows whether all cells are from 0 to 1.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct BinaryTask;
+
+/// Row, column and value of the first cell that is not.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct NotBinary(Option<(usize, usize, f64)>);
+
+impl Statistics for NotBinary {
+    fn merge(&mut self, other: &Self) {
+        self.0 = self.0.or(other.0);
     }
-    let look = |batch: &Batch<'_, T>, wrong: &mut Wrong| {
+
+    fn reset(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl<T: Real> RowTask<T> for BinaryTask {
+    const NAME: &'static str = "binary cells";
+    type Statistics = NotBinary;
+
+    fn statistics(&self) -> NotBinary {
+        NotBinary(None)
+    }
+
+    fn accumulate(&self, batch: &Batch<'_, T>, wrong: &mut NotBinary) {
         for row in 0..batch.rows {
             batch.for_each_observed(row, |c, x| {
                 if wrong.0.is_none() && !(T::ZERO..=T::ONE).contains(&x) {
@@ -116,8 +160,12 @@ fn check_cells<T: Real>(source: &dyn Source<T>, context: &Context) -> Result<()>
                 }
             });
         }
-    };
-    let Some((row, column, value)) = gather(source, context, || Wrong(None), look)?.0 else {
+    }
+}
+
+/// Complains about cells that are not from 0 to 1.
+fn check_cells<T: Real>(source: &dyn Source<T>, context: &Context) -> Result<()> {
+    let Some((row, column, value)) = gather(source, context, &BinaryTask)?.0 else {
         return Ok(());
     };
     Err(Error::found(

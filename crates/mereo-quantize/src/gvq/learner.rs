@@ -2,11 +2,14 @@
 
 use mereo_core::math::{Matrix, product_nt, product_tn};
 use mereo_core::slots::{Survey, WorstRows};
-use mereo_core::{Batch, Block, Context, Learner, Pass, Real, Result, Source, Start, Statistics};
+use mereo_core::{
+    Batch, Block, Context, Facts, Learner, Pass, Real, Result, Source, Start, Statistics,
+};
 use serde::{Deserialize, Serialize};
 
 use super::GvqParams;
 use super::sets::{Explainer, Found, Sets};
+use super::starts::{best_of_scouts, random_states};
 use crate::associate::ones;
 use crate::squares::Squares;
 
@@ -21,7 +24,8 @@ const CHUNK_CELLS: usize = 1 << 17;
 
 /// The units that rows are measured in: about the columns' means, with one scale for all columns
 /// so that distances keep their meaning.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
 pub(crate) struct Units<T> {
     pub(crate) centre: Vec<T>,
     pub(crate) scale: T,
@@ -67,16 +71,20 @@ impl State {
 }
 
 /// Learns GVQ by association and least squares in turn.
-pub(super) struct GvqLearner<'a, T> {
-    pub(super) params: &'a GvqParams,
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(super) struct GvqLearner<T> {
+    pub(super) params: GvqParams,
     pub(super) units: Units<T>,
+    pub(super) facts: Facts,
     /// Whether any cell is missing.
     pub(super) holes: bool,
-    /// Starts are random states rather than the best of many such.
+    /// Whether this is a short run that starts are looked for by, which has to be soon done.
     pub(super) scouting: bool,
 }
 
 /// What rows tell.
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct GvqStatistics {
     /// The equations of each set: origin, then features.
     pub(super) squares: Vec<Squares>,
@@ -108,10 +116,6 @@ impl Statistics for GvqStatistics {
         self.usage.fill(0.0);
         (self.energy, self.observed, self.rows) = (0.0, 0.0, 0.0);
         self.worst.clear();
-    }
-
-    fn bytes(&self) -> usize {
-        self.squares.iter().map(Squares::bytes).sum()
     }
 }
 
@@ -163,7 +167,21 @@ pub(super) struct Work<T> {
     sum: Vec<f64>,
 }
 
-impl<T: Real> GvqLearner<'_, T> {
+impl<T: Real> GvqLearner<T> {
+    /// The best of many short runs from random states.
+    pub(super) fn start(
+        &self,
+        source: &dyn Source<T>,
+        restart: usize,
+        context: &Context,
+    ) -> Result<Start<State>> {
+        let scouting = |facts| Self { scouting: true, facts, ..self.clone() };
+        let mut start =
+            best_of_scouts(scouting, random_states, &self.params, source, restart, context)?;
+        start.state.reseeds = 0;
+        Ok(start)
+    }
+
     fn vectors(&self) -> usize {
         self.params.sets * (self.params.features + 1)
     }
@@ -230,38 +248,19 @@ impl<T: Real> GvqLearner<'_, T> {
     }
 }
 
-impl<T: Real> Learner<T> for GvqLearner<'_, T> {
+impl<T: Real> Learner<T> for GvqLearner<T> {
+    const NAME: &'static str = "gvq";
     type State = State;
     type Prepared = Prepared<T>;
     type Statistics = GvqStatistics;
     type Workspace = Work<T>;
 
-    fn describe(&self) -> String {
-        format!("gvq {:?}", self.params)
-    }
-
-    fn start(
-        &self,
-        source: &dyn Source<T>,
-        restart: usize,
-        context: &Context,
-    ) -> Result<Start<State>> {
-        if self.scouting {
-            return super::starts::random_states(self, source, restart, context);
-        }
-        let scouting = Self { scouting: true, units: self.units.clone(), ..*self };
-        let mut start =
-            super::starts::best_of_scouts(&scouting, self.params, source, restart, context)?;
-        start.state.reseeds = 0;
-        Ok(start)
-    }
-
-    fn settled_from(&self, _restart: usize) -> usize {
-        0
+    fn facts(&self) -> Facts {
+        self.facts
     }
 
     fn prepare(&self, state: &State, _pass: Pass) -> Prepared<T> {
-        let GvqParams { features, sets, penalty, .. } = *self.params;
+        let GvqParams { features, sets, penalty, .. } = self.params;
         let scale = self.units.scale.to_f64();
         let ready = Sets::new(
             sets,

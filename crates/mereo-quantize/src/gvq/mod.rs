@@ -44,8 +44,21 @@ mod starts;
 #[cfg(test)]
 mod tests;
 
+use mereo_core::Answer;
+
 pub use fit::fit;
 pub(crate) use fit::has_holes;
 pub(crate) use learner::Units;
 pub use model::Gvq;
 pub use params::GvqParams;
+
+/// The tasks and learners of this model.
+pub(crate) fn answers() -> Vec<Answer> {
+    vec![
+        Answer::task::<fit::HolesTask, fit::HolesTask>(),
+        Answer::task::<fit::BinaryTask, fit::BinaryTask>(),
+        Answer::task::<eye::UsageTask, eye::UsageTask>(),
+        Answer::pass::<learner::GvqLearner<f32>, learner::GvqLearner<f64>>(),
+        Answer::pass::<binary::BinaryLearner, binary::BinaryLearner>(),
+    ]
+}

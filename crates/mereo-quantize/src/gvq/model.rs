@@ -9,8 +9,9 @@ use mereo_core::{
 };
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
 
-use super::eye::{Asked, Eye};
+use super::eye::{Eye, Usage};
 use super::sets::{Explainer, Sets};
 use super::{GvqParams, squashed};
 use crate::associate::{Association, MOST_FEATURES, ones};
@@ -36,7 +37,7 @@ const LARGEST: f64 = 1e130;
 /// assert_eq!(reconstruct::<f64>(&model, &table, &context)?.values(), [5.0, 8.0, 6.0, 5.0]);
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Gvq {
     pub(super) sets: Sets,
     beta: Option<f64>,
@@ -81,17 +82,17 @@ impl Gvq {
     }
 
     /// The same with the shares and the noise that rows showed.
-    pub(super) fn with_usage(mut self, asked: &Asked, floor: f64) -> Self {
+    pub(super) fn with_usage(mut self, told: &Usage, floor: f64) -> Self {
         let n = self.sets.features;
-        let rows: f64 = (0..self.sets.sets).map(|m| asked.usage[m * (n + 1)]).sum();
-        for (m, usage) in asked.usage.chunks_exact(n + 1).enumerate() {
+        let rows: f64 = (0..self.sets.sets).map(|m| told.usage[m * (n + 1)]).sum();
+        for (m, usage) in told.usage.chunks_exact(n + 1).enumerate() {
             self.set_prior[m] = (usage[0] + 0.5) / (rows + 0.5 * self.sets.sets as f64);
             for i in 0..n {
                 // Half a row more on either side: nothing is impossible.
                 self.usage[m * n + i] = (usage[i + 1] + 0.5) / (usage[0] + 1.0);
             }
         }
-        let variance = asked.squares / asked.observed.max(f64::MIN_POSITIVE);
+        let variance = told.squares / told.observed.max(f64::MIN_POSITIVE);
         self.variance = Some(variance.max(floor));
         self
     }

@@ -2,6 +2,7 @@
 
 use mereo_core::math::dot;
 use mereo_core::{Batch, Real};
+use serde::{Deserialize, Serialize};
 
 use crate::associate::exact::Exact;
 use crate::associate::{Association, Couplings, Directed, Problem, Solver};
@@ -10,7 +11,7 @@ use crate::associate::{Association, Couplings, Directed, Problem, Solver};
 const QUICK_NODES: usize = 500;
 
 /// M sets of n features and an origin over D columns.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Sets {
     pub(crate) sets: usize,
     pub(super) features: usize,

@@ -4,9 +4,10 @@
 //! several sets, k-means first says which rows share a set. Whatever solver was asked for, these runs
 //! use one that is soon done.
 
-use mereo_core::slots::{ColumnMoments, Form, Lloyd, RowCells, first_smallest};
+use mereo_core::slots::{ColumnMoments, Lloyd, RowCells, Survey, first_smallest};
 use mereo_core::{
-    Batch, Context, Learner, Plan, Random, Real, Result, Silent, Source, Start, learn, sample_rows,
+    Batch, Context, Facts, Learner, Plan, Random, Real, Result, Silent, Source, Start, learn,
+    sample_rows,
 };
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -22,9 +23,11 @@ const START_CELLS: usize = 1 << 22;
 const SCOUT_PASSES: usize = 40;
 const SCOUT_TOLERANCE: f64 = 1e-3;
 
-/// The best of many short runs of a learner that starts from random states.
+/// The best of many short runs on a sample of the rows. `scouting` makes the learner of these, given
+/// what is known of the sample, and `random_states` each run's start.
 pub(super) fn best_of_scouts<T: Real, L: Learner<T>>(
-    scouting: &L,
+    scouting: impl FnOnce(Facts) -> L,
+    random_states: impl Fn(&L, &dyn Source<T>, usize, &Context) -> Result<Start<L::State>>,
     params: &GvqParams,
     source: &dyn Source<T>,
     restart: usize,
@@ -34,6 +37,9 @@ pub(super) fn best_of_scouts<T: Real, L: Learner<T>>(
     let least = 4 * params.sets * (params.features + 1);
     let most = START_ROWS.min(START_CELLS / columns.max(1)).max(least);
     let sample = sample_rows(source, most, "gvq start", context)?;
+    let weights = sample.about().weights.as_ref();
+    let weight = weights.map_or(sample.rows() as f64, |weights| weights.iter().sum());
+    let scouting = scouting(Facts { weight, fingerprint: None });
     let plan = Plan {
         restarts: params.scouts,
         passes: SCOUT_PASSES,
@@ -41,7 +47,8 @@ pub(super) fn best_of_scouts<T: Real, L: Learner<T>>(
         ..Plan::default()
     };
     let own = context.with_seed(context.seed().wrapping_add(restart as u64));
-    let state = learn(scouting, &sample, &plan, &own, &mut Silent)?.state;
+    let start = |run: usize| random_states(&scouting, &sample, run, &own);
+    let state = learn(&scouting, start, &sample, &plan, &own, &mut Silent)?.state;
     Ok(Start { state, how: format!("the best of {} short runs", params.scouts) })
 }
 
@@ -52,12 +59,12 @@ pub(super) fn any_state(n: usize, random: &mut Random) -> u64 {
 
 /// Least squares on states drawn at random.
 pub(super) fn random_states<T: Real>(
-    learner: &GvqLearner<'_, T>,
+    learner: &GvqLearner<T>,
     sample: &dyn Source<T>,
     restart: usize,
     context: &Context,
 ) -> Result<Start<State>> {
-    let params = learner.params;
+    let params = &learner.params;
     let (sets, n, d) = (params.sets, params.features, sample.columns());
     let set_of = SetOf::new(sample, sets, restart, context)?;
     let mut random = context.random("gvq states", [restart as u64, 0]);
@@ -105,14 +112,16 @@ impl SetOf {
         restart: usize,
         context: &Context,
     ) -> Result<Self> {
-        if sets == 1 {
+        // Rows of which nothing is observed, as a sample may happen to hold alone, are all alike.
+        let observed =
+            || -> Result<f64> { Ok(ColumnMoments::of(sample, context)?.weight.iter().sum()) };
+        if sets == 1 || observed()? == 0.0 {
             return Ok(Self::none());
         }
-        let moments = ColumnMoments::of(sample, context)?;
-        let lloyd = Lloyd::plain(sets, &moments, Form::of(sample, context)?);
+        let lloyd = Lloyd::plain(sets, &Survey::of(sample, context)?);
         let own = context.with_seed(context.seed().wrapping_add(restart as u64));
         let plan = Plan { restarts: 4, passes: 30, tolerance: 1e-6, ..Plan::default() };
-        Ok(Self(learn(&lloyd, sample, &plan, &own, &mut Silent)?.state.mean))
+        Ok(Self(lloyd.learn(sample, &plan, &own, &mut Silent)?.state.mean))
     }
 
     /// All rows start in the one set.

@@ -1,7 +1,7 @@
 //! Learning from a source.
 
 use mereo_core::slots::{Clusters, Lloyd, Survey};
-use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Stop, Training, learn};
+use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Stop, Training};
 
 use super::{Vq, VqParams};
 
@@ -35,8 +35,8 @@ fn fit_as<T: Real>(
     params.check()?;
     params.check_columns(source.columns())?;
     let survey = Survey::of(source, context)?;
-    let lloyd = Lloyd::plain(params.states, &survey.moments, survey.form.clone());
-    let Learned { state, training } = learn(&lloyd, source, plan, context, observer)?;
+    let lloyd = Lloyd::plain(params.states, &survey);
+    let Learned { state, training } = lloyd.learn(source, plan, context, observer)?;
     // Shares and noise are those of the means that were kept, also if somebody asked for a stop.
     let unstopped = context.clone().stopped_by(&Stop::default());
     let clusters = Clusters::about(source, &state.mean, &lloyd.unit, &unstopped)?;

@@ -1,8 +1,8 @@
 //! What the mathematics says must hold.
 
 use mereo_core::{
-    AnyTable, Cells, Context, Dense, Learner, Manifest, Plan, Silent, Sparse, Statistics, Table,
-    encode, reconstruct, score,
+    AnyTable, Cells, Context, Dense, Facts, Learner, Manifest, Plan, Silent, Sparse, Statistics,
+    Table, encode, reconstruct, score,
 };
 
 use super::super::binary::WARM_PASSES;
@@ -28,7 +28,13 @@ fn an_iteration_agrees_with_an_independent_implementation() {
     let model = model_of(&across("it_F0"), &fixture.get("it_o0"), 5, lambda);
     let params = GvqParams { penalty: lambda, ..GvqParams::new(5) };
     let units = Units { centre: vec![0.0; 7], scale: 1.0 };
-    let learner = GvqLearner { params: &params, units, holes: false, scouting: false };
+    let learner = GvqLearner {
+        params: params.clone(),
+        units,
+        facts: Facts::default(),
+        holes: false,
+        scouting: false,
+    };
     let mut state = super::super::learner::State {
         feature: across("it_F0"),
         origin: fixture.get("it_o0"),
@@ -254,7 +260,13 @@ fn weight_two_equals_the_row_twice() {
     let params = GvqParams::new(3);
     let told = |table: &Table<f64>| {
         let units = Units { centre: vec![0.0; 5], scale: 1.0 };
-        let learner = GvqLearner { params: &params, units, holes: false, scouting: false };
+        let learner = GvqLearner {
+            params: params.clone(),
+            units,
+            facts: Facts::default(),
+            holes: false,
+            scouting: false,
+        };
         let mut state = super::super::learner::State {
             feature: (0..15).map(|i| f64::from(i * 7 % 5) - 2.0).collect(),
             origin: vec![0.5; 5],
