@@ -119,7 +119,7 @@ pub fn cbcl_faces(file: &str) -> Result<Option<Table<f32>>> {
             Table::from(Dense::new(cells.rows(), cells.columns(), values)?)
         }
     };
-    let equal = Steps::learn(&[StepKind::Equalise], &faces)?.apply(faces)?;
+    let equal = Steps::learn(&[StepKind::Equalise], &faces, &Context::new(0))?.apply(faces)?;
     let Cells::Dense(cells) = equal.cells() else { return Ok(None) };
     let values = cells.values().iter().map(|v| 4.0 * v - 2.0).collect();
     Ok(Some(Table::from(Dense::new(cells.rows(), cells.columns(), values)?)))

@@ -1,15 +1,17 @@
 //! What the program can be asked, as far as verbs share it. Each verb's own options stand with it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use mereo_core::{Context, Likelihood, Result};
+use mereo::{Data, Fitted};
+use mereo_core::{Context, Error, Likelihood, Result};
 use mereo_data::{Kind, ReadOptions};
 
 use crate::{
-    classify, completions, compress, decompress, demo, encode, explain, fit, patches, reconstruct,
-    report, sample, score, show, toy,
+    classify, completions, compress, decompress, demo, encode, explain, fit, models, patches,
+    reconstruct, report, sample, score, show, toy,
 };
+use crate::output::Voice;
 
 const ABOUT: &str = "\
 mereo learns the parts that data is made of.
@@ -58,6 +60,7 @@ pub(crate) enum Verb {
     Toy(toy::ToyArgs),
     Patches(patches::PatchesArgs),
     Fit(Box<fit::FitArgs>),
+    Models(models::ModelsArgs),
     Score(score::ScoreArgs),
     Classify(classify::ClassifyArgs),
     Explain(explain::ExplainArgs),
@@ -120,6 +123,29 @@ impl Reading {
             resize: self.resize,
             ..ReadOptions::default()
         }
+    }
+
+    /// Opens DATA as it says.
+    pub(crate) fn open(&self, data: &Path, voice: Voice) -> Result<Data> {
+        if data.to_string_lossy().starts_with("toy:")
+            && let Some(option) = self.given()
+        {
+            return Err(Error::option(option, "it has no meaning for a toy world"));
+        }
+        let opened = Data::open(data, &self.options(), self.stream)?;
+        if opened.is_streamed() && !self.stream {
+            voice.say(format_args!("mereo: {} is large and will be streamed", data.display()));
+        }
+        Ok(opened)
+    }
+
+    /// Opens DATA for a model: its columns in the model's order.
+    pub(crate) fn open_for(&self, fitted: &Fitted, data: &Path, voice: Voice) -> Result<Data> {
+        let aligned = |e: Error| e.in_file(data);
+        Ok(match self.open(data, voice)? {
+            Data::F32(held) => Data::F32(fitted.align(held).map_err(aligned)?),
+            Data::F64(held) => Data::F64(fitted.align(held).map_err(aligned)?),
+        })
     }
 
     /// The first option that was given, if any.

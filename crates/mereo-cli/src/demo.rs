@@ -6,16 +6,13 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
-use mereo_core::{Error, Plan, Result, Source, Status};
+use mereo::{Fit, Fitted, Held, Names, write_report};
+use mereo_core::{Error, Result, Source, Status};
 use mereo_data::toy::{Toy, Truth, World};
 use mereo_parts::McvqParams;
 
 use crate::args::Threads;
-use crate::data::Held;
-use crate::fitted::Fitted;
 use crate::output::{self, Voice};
-use crate::page::{self, Names};
-use crate::wanted::{Task, Wanted, restarts};
 use crate::{fit, interrupt, progress};
 
 /// Columns shared, out of those that either has, from which on a planted part counts as found.
@@ -82,15 +79,14 @@ pub(crate) fn run(args: &DemoArgs, voice: Voice) -> Result<ExitCode> {
         truth.parts.len(),
         truth.parts.join(", ")
     ))?;
-    let wanted = Wanted::Mcvq(McvqParams::new(parts, states), None);
-    let plan = Plan { restarts: restarts::MCVQ, ..Plan::default() };
-    let task = Task { wanted: &wanted, steps: &[], plan: &plan, context: &context };
-    let (fitted, training) = {
+    let fit = Fit::new(McvqParams::new(parts, states)).context(&context);
+    let fitted = {
         let mut observer = progress::observer(table.rows(), voice);
-        task.learn(Held::Table(table.clone()), &mut *observer, &model_path)?
+        fit.observed(Held::Table(table.clone()), &mut *observer)?
     };
-    fitted.save()?;
-    let learned = fit::in_words(&fitted, &training, began.elapsed().as_secs_f64());
+    fitted.save(&model_path)?;
+    let Some(training) = fitted.training() else { return Err(Error::Interrupted) };
+    let learned = fit::in_words(&fitted, &model_path, training, began.elapsed().as_secs_f64());
     let interrupted = training.status == Status::Interrupted;
     // The report is wanted also of what was learned before an interruption.
     let context = args.threads.context(args.seed)?;
@@ -101,7 +97,7 @@ pub(crate) fn run(args: &DemoArgs, voice: Voice) -> Result<ExitCode> {
         model: &model_path.to_string_lossy(),
         data: (args.seed == 0).then_some(&*data_name),
     };
-    page::write(&fitted, &[], Some(&table as &dyn Source<f32>), &names, &report_path, &context)?;
+    write_report(&fitted, &[], Some(&table as &dyn Source<f32>), &names, &report_path, &context)?;
     output::print(&format!(
         "\n{learned}\n{}\nThe report to look at: {}\n",
         recovery(&fitted, &truth)?,

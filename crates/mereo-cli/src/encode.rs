@@ -4,13 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mereo::AnyModel;
-use mereo_core::{AnyTable, Context, Error, Real, Result, Source, Table, write_atomically};
-use mereo_quantize::{Association, codec::Coded};
+use clap::builder::PossibleValuesParser;
+use mereo::{Fitted, with_data};
+use mereo_core::{AnyTable, Error, Result, write_atomically};
+use mereo_quantize::{Association, Gvq, codec::Coded};
 
 use crate::args::ModelAndData;
-use crate::data::{check_fits, with_data};
-use crate::fitted::Fitted;
 use crate::output::{self, Format, Voice};
 
 /// Turn rows into codes: how likely each state of each part is in each row
@@ -38,8 +37,8 @@ pub(crate) struct EncodeArgs {
 
     /// How rows find the features of a gvq model: auto, exact, bp, br, mf, gibbs, dbp, dbr or local
     /// [default: auto]
-    #[arg(long, value_name = "HOW", value_parser = str::parse::<Association>)]
-    association: Option<Association>,
+    #[arg(long, value_name = "HOW", value_parser = PossibleValuesParser::new(Association::NAMES))]
+    association: Option<String>,
 
     /// Write features and codes in few bytes instead of a table
     #[arg(long)]
@@ -57,17 +56,17 @@ pub(crate) fn run(args: &EncodeArgs, voice: Voice) -> Result<ExitCode> {
     }
     output::check_output(path, &[&input.model, &input.data])?;
     let mut fitted = Fitted::open(&input.model)?;
-    if let Some(association) = args.association {
-        let AnyModel::Gvq(model) = fitted.model else {
+    if let Some(association) = &args.association {
+        let Some(features) = fitted.model.features() else {
             let problem = format!("a {} model has no features to associate", fitted.model.kind());
             return Err(Error::option("association", problem));
         };
-        fitted.model = AnyModel::Gvq(model.with_association(association)?);
+        fitted.model = features.with_association(association)?.into();
     }
     let context = input.threads.context(0)?;
-    let data = fitted.open_data(&input.data, &input.reading, voice)?;
+    let data = input.reading.open_for(&fitted, &input.data, voice)?;
     if args.codes {
-        let AnyModel::Gvq(model) = &fitted.model else {
+        let Some(model) = fitted.model.downcast_ref::<Gvq>() else {
             return Err(fitted.incapable("encode --codes"));
         };
         if fitted.steps.is_some() {
@@ -84,33 +83,10 @@ pub(crate) fn run(args: &EncodeArgs, voice: Voice) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let codes: AnyTable = with_data!(&data, held => {
-        codes(&fitted, held.source(), &context).map_err(|e| e.in_file(&input.data))?.into()
+        fitted.encode(held.source(), &context).map_err(|e| e.in_file(&input.data))?.into()
     });
     output::write_rows(path, &codes)?;
     let (rows, columns) = (codes.rows(), codes.columns());
     voice.say(format_args!("{rows} codes of {columns} numbers in {}", path.display()));
     Ok(ExitCode::SUCCESS)
-}
-
-/// The codes of all rows, with names.
-pub(crate) fn codes<T: Real>(
-    fitted: &Fitted,
-    raw: &dyn Source<T>,
-    context: &Context,
-) -> Result<Table<T>> {
-    let encoder = fitted.model.encoder::<T>().ok_or_else(|| fitted.incapable("encode"))?;
-    let width = encoder.code_width();
-    check_fits(raw.rows(), width, size_of::<T>())?;
-    let codes = mereo_core::encode(encoder, &*fitted.prepared(raw)?, context)?;
-    let names = match fitted.model.parts() {
-        _ if encoder.code_names().is_some() => encoder.code_names().unwrap_or_default(),
-        Some(view) if view.parts * view.states == width => (0..view.parts)
-            .flat_map(|part| (0..view.states).map(move |state| format!("part{part}.state{state}")))
-            .collect(),
-        None if fitted.model.components().is_some() => {
-            (0..width).map(|index| format!("component{index}")).collect()
-        }
-        _ => (0..width).map(|index| format!("code{index}")).collect(),
-    };
-    Table::from(codes).with_names(names)
 }

@@ -4,23 +4,17 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
-use mereo_core::{Context, Real, Result, Source, column_name};
+use mereo::{Explained, Fitted, with_data};
+use mereo_core::Result;
 use serde_json::{Value, json};
 
 use crate::args::ModelAndData;
-use crate::data::with_data;
-use crate::encode::codes;
-use crate::fitted::Fitted;
 use crate::output::{self, Voice};
-use crate::page::{in_full, pick};
-use crate::reconstruct::reconstruct;
 
-/// Columns told of for each part, those that the state says most about.
-const COLUMNS: usize = 6;
-
-/// Say what a model sees in rows: the state that each part shows, how surely, and what follows
+/// Say what a model sees in rows: what each part shows, how surely, and what follows
 ///
-/// For each part the most likely state, how likely it is, and the columns that this state says most
+/// For each part the most likely state and how likely it is (or, where parts have factors, where the row
+/// stands along each, in the factor's deviations), and the columns that this state says most
 /// about: what was observed, and what the model makes of it. A cell that is missing is filled in.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -45,7 +39,7 @@ pub(crate) fn run(args: &ExplainArgs, voice: Voice) -> Result<ExitCode> {
     let input = &args.input;
     let fitted = Fitted::open(&input.model)?;
     let context = input.threads.context(0)?;
-    let data = fitted.open_data(&input.data, &input.reading, voice)?;
+    let data = input.reading.open_for(&fitted, &input.data, voice)?;
     let told = with_data!(&data, held => {
         let source = held.source();
         let mut rows = args.rows.clone();
@@ -58,99 +52,58 @@ pub(crate) fn run(args: &ExplainArgs, voice: Voice) -> Result<ExitCode> {
             let problem = format!("there is no row {row}; the data has {}", source.rows());
             return Err(mereo_core::Error::option("rows", problem));
         }
-        explain(&fitted, source, &rows, &context).map_err(|e| e.in_file(&input.data))?
+        fitted.explain(source, &rows, &context).map_err(|e| e.in_file(&input.data))?
     });
     if args.json {
-        let rows: Vec<Value> = told.iter().map(Explained::in_json).collect();
+        let rows: Vec<Value> = told.iter().map(in_json).collect();
         output::print_json(&json!(rows))?;
     } else {
-        output::print(&told.iter().map(Explained::in_words).collect::<String>())?;
+        output::print(&told.iter().map(in_words).collect::<String>())?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a model sees in a row.
-struct Explained {
-    row: usize,
-    parts: Vec<Shown>,
-}
-
-/// What a part shows.
-struct Shown {
-    state: usize,
-    probability: f64,
-    /// Name, what was observed (NaN if nothing), what the model makes of it.
-    columns: Vec<(String, f64, f64)>,
-}
-
-fn explain<T: Real>(
-    fitted: &Fitted,
-    raw: &dyn Source<T>,
-    numbers: &[usize],
-    context: &Context,
-) -> Result<Vec<Explained>> {
-    let view = fitted.model.parts().ok_or_else(|| fitted.incapable("explain"))?;
-    let picked = pick(raw, numbers)?;
-    let observed = in_full(&picked)?;
-    let codes = in_full(&codes(fitted, &picked, context)?)?;
-    if codes.columns() != view.parts * view.states {
-        return Err(fitted.incapable("explain"));
-    }
-    let made = reconstruct(fitted, &picked, false, context)?;
-    let names = fitted.manifest.columns.as_deref();
-    let part_of_column = view.part_of_column();
-    let explained = |(at, &row): (usize, &usize)| {
-        let parts = codes.row(at).chunks_exact(view.states).enumerate();
-        let shown = parts.map(|(part, code)| {
-            let state = (0..code.len()).fold(0, |b, j| if code[j] > code[b] { j } else { b });
-            let moved = view.conspicuousness(part, state);
-            let mut own: Vec<usize> =
-                (0..view.columns).filter(|&d| part_of_column[d] == part).collect();
-            own.sort_by(|&a, &b| moved[b].abs().total_cmp(&moved[a].abs()).then(a.cmp(&b)));
-            own.truncate(COLUMNS);
-            let columns = own
+fn in_json(told: &Explained) -> Value {
+    let parts: Vec<Value> = told
+        .parts
+        .iter()
+        .map(|shown| {
+            let columns: Vec<Value> = shown
+                .columns
                 .iter()
-                .map(|&d| (column_name(names, d), observed.row(at)[d], made.row(at)[d].to_f64()));
-            Shown { state, probability: code[state], columns: columns.collect() }
-        });
-        Explained { row, parts: shown.collect() }
-    };
-    Ok(numbers.iter().enumerate().map(explained).collect())
+                .map(|(name, x, made)| json!({"name": name, "observed": x, "made": made}))
+                .collect();
+            match shown.state {
+                Some((state, probability)) => {
+                    json!({"state": state, "probability": probability, "columns": columns})
+                }
+                None => json!({"factors": shown.factors, "columns": columns}),
+            }
+        })
+        .collect();
+    json!({"row": told.row, "parts": parts})
 }
 
-impl Explained {
-    fn in_json(&self) -> Value {
-        let parts: Vec<Value> = self
-            .parts
-            .iter()
-            .map(|shown| {
-                let columns: Vec<Value> = shown
-                    .columns
-                    .iter()
-                    .map(|(name, x, made)| json!({"name": name, "observed": x, "made": made}))
-                    .collect();
-                json!({"state": shown.state, "probability": shown.probability, "columns": columns})
-            })
-            .collect();
-        json!({"row": self.row, "parts": parts})
+fn in_words(told: &Explained) -> String {
+    let mut text = format!("row {}\n", told.row);
+    for (part, shown) in told.parts.iter().enumerate() {
+        let columns = shown.columns.iter().map(|(name, x, made)| {
+            let x = if x.is_nan() { "missing".to_owned() } else { format!("{x:.4}") };
+            format!("{name} {x} -> {made:.4}")
+        });
+        let shows = match shown.state {
+            Some((state, probability)) => format!("state {state} ({:.1}%)", 100.0 * probability),
+            None => {
+                let factors = shown.factors.iter().map(|m| format!("{m:+.2}"));
+                format!("factors at {}", factors.collect::<Vec<_>>().join(", "))
+            }
+        };
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "  part {part}: {shows}  {}",
+            columns.collect::<Vec<_>>().join(", ")
+        );
     }
-
-    fn in_words(&self) -> String {
-        let mut text = format!("row {}\n", self.row);
-        for (part, shown) in self.parts.iter().enumerate() {
-            let columns = shown.columns.iter().map(|(name, x, made)| {
-                let x = if x.is_nan() { "missing".to_owned() } else { format!("{x:.4}") };
-                format!("{name} {x} -> {made:.4}")
-            });
-            // Writing to a string does not fail.
-            let _ = writeln!(
-                text,
-                "  part {part}: state {} ({:.1}%)  {}",
-                shown.state,
-                100.0 * shown.probability,
-                columns.collect::<Vec<_>>().join(", ")
-            );
-        }
-        text
-    }
+    text
 }

@@ -1,66 +1,51 @@
-//! `mereo fit`: learns a model from data.
-
-mod linear;
-mod mixtures;
-mod parts;
-mod quantisers;
+//! `mereo fit MODEL`: learning from data. Subcommands and their options are made from the list of
+//! models and what each says of itself.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::{Args, Subcommand};
-use mereo_core::{Checkpoints, Error, Plan, Result, SizeTried, Status, Training};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use mereo::{Fit, Fitted, ModelKind, models, with_data};
+use mereo_core::{
+    Checkpoints, Error, Options, ParamInfo, ParamType, Plan, Result, SizeTried, Status, Training,
+};
 use mereo_data::steps::StepKind;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::{Reading, Threads};
-use crate::data::{self, with_data};
-use crate::fitted::Fitted;
 use crate::output::{self, Voice};
-use crate::wanted::{Task, Wanted, restarts};
 use crate::{interrupt, progress};
 
-/// Learn a model from data
-///
-/// The model file is a safetensors file that says all about itself; `mereo show` and `mereo
-/// report` look into it. The same data, options and seed give the same file, byte for byte, on any
-/// number of threads. Ctrl-C stops early and keeps the best model so far (exit code 130); with
-/// --checkpoint even a killed run can be taken up again.
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
+const ABOUT: &str = "Learn a model from data";
+const LONG_ABOUT: &str = "\
+Learn a model from data
+
+The model file is a safetensors file that says all about itself; `mereo show` and `mereo report` look \
+into it. The same data, options and seed give the same file, byte for byte, on any number of threads. \
+Ctrl-C stops early and keeps the best model so far (exit code 130); with --checkpoint even a killed run \
+can be taken up again. `mereo models` lists all models with their options.";
+const EXAMPLES: &str = "\
 Examples:
+  mereo fit mcvq data.csv
   mereo fit mcvq data.csv --parts 4 --states 6 -o model.safetensors
   mereo fit mcfa data.csv --parts 4 --factors 2 -o factors.safetensors
   mereo fit vq toy:shapes --states 27 -o codebook.safetensors
   mereo fit gmm heights.csv --components 3 -o mixture.safetensors
   mereo fit deep-gmm patches.npy --layers 10,5 -o deep.safetensors
   mereo fit fa holes.csv --components 5 -o factors.safetensors
-  mereo fit gvq patches.npy --features 8 -o features.safetensors")]
+  mereo fit gvq patches.npy --features 8 -o features.safetensors";
+
+/// What was asked for: a model, what was chosen for it, and what all models are asked.
+#[derive(Debug)]
 pub(crate) struct FitArgs {
-    #[command(subcommand)]
-    model: Model,
-}
-
-#[derive(Debug, Subcommand)]
-enum Model {
-    Mcvq(parts::McvqArgs),
-    Mcfa(parts::McfaArgs),
-    Vq(quantisers::VqArgs),
-    Gmm(mixtures::GmmArgs),
-    Student(mixtures::StudentArgs),
-    DeepGmm(mixtures::DeepGmmArgs),
-    Pca(linear::PcaArgs),
-    Ppca(linear::PpcaArgs),
-    Fa(linear::FaArgs),
-    Nmf(linear::NmfArgs),
-    Gvq(quantisers::GvqArgs),
-    Cvq(quantisers::CvqArgs),
-}
-
-fn restarts_help(default: usize) -> String {
-    format!("How many starts to try; the best bound wins [default: {default}]")
+    model: ModelKind,
+    options: Options,
+    /// How many starts, if somebody said.
+    restarts: Option<usize>,
+    common: Common,
 }
 
 /// What all models are asked.
@@ -70,9 +55,9 @@ struct Common {
     #[arg(value_name = "DATA")]
     data: PathBuf,
 
-    /// The model file to write
+    /// The model file to write [default: named after the data and the model]
     #[arg(long, short, value_name = "MODEL")]
-    output: PathBuf,
+    output: Option<PathBuf>,
 
     /// The seed of everything random
     #[arg(long, value_name = "S", default_value_t = 0)]
@@ -116,15 +101,184 @@ struct Common {
     reading: Reading,
 }
 
+impl Args for FitArgs {
+    fn augment_args(command: Command) -> Command {
+        command
+            .about(ABOUT)
+            .long_about(LONG_ABOUT)
+            .after_long_help(EXAMPLES)
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommands(models().iter().map(subcommand))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for FitArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+        let chosen = matches.subcommand().and_then(|(name, given)| {
+            Some((models().into_iter().find(|kind| kind.name == name)?, given))
+        });
+        let Some((model, given)) = chosen else {
+            return Err(clap::Error::new(clap::error::ErrorKind::MissingSubcommand));
+        };
+        let mut common = Common::from_arg_matches(given)?;
+        let mut options = Options::new();
+        for info in model.params() {
+            if let Some(value) = value_of(&info, given) {
+                options.insert(info.name.to_owned(), value);
+            }
+        }
+        if has_classes(&model)
+            && let Some(column) = given.get_one::<String>("labels")
+        {
+            options.insert("classes".to_owned(), json!("labels"));
+            common.reading.label = Some(column.clone());
+        }
+        let restarts = given.get_one::<usize>("restarts").copied();
+        Ok(Self { model, options, restarts, common })
+    }
+
+    fn update_from_arg_matches(
+        &mut self,
+        matches: &ArgMatches,
+    ) -> std::result::Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Whether a model can have classes, and so a column of labels.
+fn has_classes(model: &ModelKind) -> bool {
+    model.params().iter().any(|info| info.name == "classes")
+}
+
+/// The subcommand of a model.
+fn subcommand(model: &ModelKind) -> Command {
+    let mut examples = "Examples:".to_owned();
+    for example in model.examples {
+        examples.push_str("\n  ");
+        examples.push_str(example);
+    }
+    let mut command = Command::new(model.name)
+        .about(model.title)
+        .long_about(format!("{}\n\n{}", model.title, model.about))
+        .after_long_help(examples);
+    for info in model.params() {
+        command = command.arg(argument(&info));
+    }
+    if has_classes(model) {
+        command = command.arg(
+            Arg::new("labels")
+                .long("labels")
+                .value_name("COLUMN")
+                .conflicts_with_all(["classes", "label"])
+                .help(
+                    "One class for each label in this column; rows without a label are shared among \
+                     them",
+                ),
+        );
+    }
+    let restarts = format!(
+        "How many starts to try; the best bound wins [default: {}]",
+        model.restarts
+    );
+    command = command.arg(
+        Arg::new("restarts")
+            .long("restarts")
+            .value_name("R")
+            .value_parser(value_parser!(usize))
+            .help(restarts),
+    );
+    Common::augment_args(command)
+}
+
+/// The option of something that can be chosen.
+fn argument(info: &ParamInfo) -> Arg {
+    let mut help = info.about.trim_end_matches('.').to_owned();
+    if let Some(default) = info.default.as_ref().filter(|value| !value.is_null()) {
+        match default {
+            Value::Bool(_) => {}
+            Value::String(text) => help.push_str(&format!(" [default: {text}]")),
+            Value::Array(all) if all.is_empty() => {}
+            other => help.push_str(&format!(" [default: {other}]")),
+        }
+    }
+    let arg = Arg::new(info.name)
+        .long(info.option())
+        .help(help)
+        .required(info.default.is_none())
+        .allow_negative_numbers(info.kind == ParamType::Number);
+    match &info.kind {
+        ParamType::Count => arg.value_name("N").value_parser(value_parser!(usize)),
+        ParamType::Number => arg.value_name("X").value_parser(value_parser!(f64)),
+        ParamType::Flag => arg.action(ArgAction::SetTrue),
+        ParamType::Choice(words) => {
+            arg.value_name("HOW").value_parser(PossibleValuesParser::new(words.iter().copied()))
+        }
+        ParamType::CountOr(words) => {
+            let known: Vec<&str> = words.iter().copied().filter(|word| *word != "none").collect();
+            let words = words.clone();
+            arg.value_name(format!("N|{}", known.join("|"))).value_parser(
+                move |text: &str| match text.parse::<usize>() {
+                    Ok(_) => Ok(text.to_owned()),
+                    Err(_) if words.contains(&text) => Ok(text.to_owned()),
+                    Err(_) => Err(format!("expected a number or {}", known.join(" or "))),
+                },
+            )
+        }
+        ParamType::Counts => arg
+            .value_name("N,N,...")
+            .value_delimiter(',')
+            .action(ArgAction::Append)
+            .value_parser(value_parser!(usize)),
+        ParamType::Choices(words) => arg
+            .value_name("HOW,HOW,...")
+            .value_delimiter(',')
+            .action(ArgAction::Append)
+            .value_parser(PossibleValuesParser::new(words.iter().copied())),
+        ParamType::Text => arg.value_name("TEXT"),
+    }
+}
+
+/// What was said of it, if anything.
+fn value_of(info: &ParamInfo, given: &ArgMatches) -> Option<Value> {
+    let name = info.name;
+    match &info.kind {
+        ParamType::Count => given.get_one::<usize>(name).map(|v| json!(v)),
+        ParamType::Number => given.get_one::<f64>(name).map(|v| number(*v)),
+        ParamType::Flag => given.get_flag(name).then_some(json!(true)),
+        ParamType::Choice(_) | ParamType::Text => given.get_one::<String>(name).map(|v| json!(v)),
+        ParamType::CountOr(_) => given.get_one::<String>(name).map(|text| {
+            text.parse::<usize>().map_or_else(|_| json!(text), |number| json!(number))
+        }),
+        ParamType::Counts => given
+            .get_many::<usize>(name)
+            .map(|all| json!(all.copied().collect::<Vec<_>>())),
+        ParamType::Choices(_) => given
+            .get_many::<String>(name)
+            .map(|all| json!(all.cloned().collect::<Vec<_>>())),
+    }
+}
+
+/// JSON has no word for numbers that are none; they are told as text, and refused by name.
+fn number(value: f64) -> Value {
+    serde_json::Number::from_f64(value)
+        .map_or_else(|| Value::String(value.to_string()), Value::Number)
+}
+
 impl Common {
-    fn plan(&self, restarts: usize) -> Result<Plan> {
+    fn plan(&self, restarts: usize, output: &Path) -> Result<Plan> {
         let mut plan = Plan { restarts, ..Plan::default() };
         plan.passes = self.passes.unwrap_or(plan.passes);
         plan.tolerance = self.tolerance.unwrap_or(plan.tolerance);
         plan.checkpoints = match &self.checkpoint {
             None => None,
             Some(path) => {
-                output::check_output(path, &[&self.data])?;
+                output::check_output(path, &[&self.data, output])?;
                 let mut checkpoints = Checkpoints::new(path);
                 checkpoints.resume = self.resume;
                 if let Some(seconds) = self.checkpoint_every {
@@ -138,103 +292,75 @@ impl Common {
         };
         Ok(plan)
     }
+
+    /// The file to write: as was said, or named after the data and the model.
+    fn output(&self, model: &str) -> PathBuf {
+        self.output.clone().unwrap_or_else(|| {
+            let text = self.data.to_string_lossy();
+            let data = text.strip_prefix("toy:").unwrap_or(&text);
+            let name = Path::new(data).file_name().map(|name| name.to_string_lossy());
+            let stem = name.as_deref().and_then(|name| name.split('.').find(|s| !s.is_empty()));
+            PathBuf::from(format!("{}-{model}.safetensors", stem.unwrap_or("data")))
+        })
+    }
 }
 
 pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
-    match &args.model {
-        Model::Mcvq(args) => {
-            let (wanted, common) = args.wanted()?;
-            fit(&wanted, args.restarts(), &common, voice)
-        }
-        Model::Mcfa(args) => {
-            let (wanted, common) = args.wanted()?;
-            fit(&wanted, args.restarts(), &common, voice)
-        }
-        Model::Vq(args) => fit(&args.wanted(), args.restarts(), &args.common, voice),
-        Model::Gmm(args) => fit(&args.wanted(), args.restarts(), &args.common, voice),
-        Model::Student(args) => fit(&args.wanted(), args.restarts(), &args.common, voice),
-        Model::DeepGmm(args) => fit(&args.wanted(), args.restarts(), &args.common, voice),
-        Model::Pca(args) => fit(&args.wanted(), restarts::LINEAR, &args.common, voice),
-        Model::Ppca(args) => fit(&args.wanted(), args.restarts(), &args.common, voice),
-        Model::Fa(args) => fit(&args.wanted(), args.restarts(), &args.common, voice),
-        Model::Nmf(args) => fit(&args.wanted(), args.restarts(), &args.common, voice),
-        Model::Gvq(args) => fit(&args.wanted(), args.restarts(), &args.common, voice),
-        Model::Cvq(args) => fit(&args.wanted(), args.restarts(), &args.common, voice),
-    }
-}
-
-fn fit(wanted: &Wanted, restarts: usize, args: &Common, voice: Voice) -> Result<ExitCode> {
-    wanted.check()?;
-    output::check_output(&args.output, &[&args.data])?;
-    let plan = args.plan(restarts)?;
-    let context = args.threads.context(args.seed)?;
+    let FitArgs { model, options, restarts, common } = args;
+    let path = common.output(model.name);
+    let fit = Fit::named(model.name, options)?;
+    fit.params().check()?;
+    output::check_output(&path, &[&common.data])?;
+    let plan = common.plan(restarts.unwrap_or(model.restarts), &path)?;
+    let context = common.threads.context(common.seed)?;
     interrupt::watch(context.stop(), voice)?;
     let began = Instant::now();
-    let data = data::open(&args.data, &args.reading, voice)?;
-    let task = Task { wanted, steps: &args.prepare, plan: &plan, context: &context };
-    let (fitted, training) = with_data!(data, held => {
+    let data = common.reading.open(&common.data, voice)?;
+    let fit = fit.plan(plan).context(&context).prepare(&common.prepare);
+    let fitted = with_data!(data, held => {
         let mut observer = progress::observer(held.source().rows(), voice);
-        task.learn(held, &mut *observer, &args.output).map_err(|e| e.in_file(&args.data))?
+        fit.observed(held, &mut *observer).map_err(|e| e.in_file(&common.data))?
     });
-    fitted.save()?;
+    fitted.save(&path)?;
     let seconds = began.elapsed().as_secs_f64();
-    if args.json {
-        output::print_json(&in_json(&fitted, &training, seconds))?;
+    let Some(training) = fitted.training() else { return Err(Error::Interrupted) };
+    if common.json {
+        output::print_json(&in_json(&fitted, &path, training, seconds))?;
     } else {
-        output::print(&in_words(&fitted, &training, seconds))?;
+        output::print(&in_words(&fitted, &path, training, seconds))?;
     }
     let interrupted = training.status == Status::Interrupted;
-    Ok(if interrupted { interrupt::kept(&args.output, voice) } else { ExitCode::SUCCESS })
+    Ok(if interrupted { interrupt::kept(&path, voice) } else { ExitCode::SUCCESS })
 }
 
-fn per_row(training: &Training) -> f64 {
-    training.bound / training.rows.max(1) as f64
-}
-
-fn in_json(fitted: &Fitted, training: &Training, seconds: f64) -> serde_json::Value {
+fn in_json(fitted: &Fitted, path: &Path, training: &Training, seconds: f64) -> Value {
     json!({
         "model": fitted.model.kind(),
-        "file": fitted.path.to_string_lossy(),
+        "file": path.to_string_lossy(),
         "rows": training.rows,
         "columns": fitted.model.columns(),
         "bound": training.bound,
-        "bound_per_row": per_row(training),
+        "bound_per_row": training.bound_per_row(),
         "passes": training.passes,
         "converged": training.status == Status::Converged,
         "status": training.status,
         "restarts": training.restarts.len(),
         "params": fitted.manifest.params,
-        "criteria": criteria(&fitted.model, training),
+        "criteria": fitted.criteria(),
         "sizes": fitted.manifest.sizes,
         "best_restart": training.best,
+        "data_fingerprint": fitted.manifest.fingerprint,
         "seconds": seconds,
         "seed": training.seed,
     })
 }
 
-/// What sizes of a model can be compared by: smaller is better.
-#[derive(Debug, Clone, Copy, serde::Serialize)]
-pub(crate) struct Criteria {
-    pub(crate) parameters: usize,
-    pub(crate) aic: f64,
-    pub(crate) bic: f64,
-}
-
-/// The log likelihood of the rows learned from, or the bound where that is all that is known.
-pub(crate) fn log_likelihood(training: &Training) -> f64 {
-    training.log_likelihood.unwrap_or(training.bound)
-}
-
-/// `2k - 2L` and `k log n - 2L` of models that count their parameters, with L the log likelihood.
-pub(crate) fn criteria(model: &mereo::AnyModel, training: &Training) -> Option<Criteria> {
-    let parameters = model.free_parameters()?;
-    let (k, n) = (parameters as f64, training.rows.max(1) as f64);
-    let likelihood = log_likelihood(training);
-    let aic = 2.0 * k - 2.0 * likelihood;
-    Some(Criteria { parameters, aic, bic: k * n.ln() - 2.0 * likelihood })
-}
-
-pub(crate) fn in_words(fitted: &Fitted, training: &Training, seconds: f64) -> String {
+pub(crate) fn in_words(
+    fitted: &Fitted,
+    path: &Path,
+    training: &Training,
+    seconds: f64,
+) -> String {
     let ended = match training.status {
         Status::Converged => "converged",
         Status::PassLimit => "still rising: more --passes may help",
@@ -248,10 +374,10 @@ pub(crate) fn in_words(fitted: &Fitted, training: &Training, seconds: f64) -> St
         fitted.model.kind(),
         training.rows,
         fitted.model.columns(),
-        per_row(training),
+        training.bound_per_row(),
         training.passes,
         training.restarts.len(),
-        fitted.path.display()
+        path.display()
     )
 }
 

@@ -1,8 +1,7 @@
 //! Classes by name, part by part: what `--class` says.
 
+use mereo::Fitted;
 use mereo_core::{Error, Result};
-
-use crate::fitted::Fitted;
 
 /// One `--class`: a class, the parts that it is for (all if none are named), its weight.
 #[derive(Debug, PartialEq)]
@@ -15,7 +14,7 @@ struct Share {
 /// For each part the classes to draw from, and their weights.
 pub(crate) fn blend(fitted: &Fitted, wanted: &[String]) -> Result<Vec<Vec<(usize, f64)>>> {
     let (Some(classes), Some(view)) = (fitted.model.classes(), fitted.model.parts()) else {
-        let problem = "this model has no classes; learn one with --labels or --classes";
+        let problem = "this model has no classes; learn one with the option `classes`";
         return Err(Error::option("class", problem));
     };
     let names = fitted.class_names();

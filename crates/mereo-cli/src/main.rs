@@ -1,24 +1,20 @@
 //! The program `mereo`: learns the parts that data is made of, and shows them.
 //!
-//! One file a verb; what they share stands in `args`, `data`, `fitted` and `output`.
+//! One file a verb; what they share stands in `args` and `output`; the library does the work.
 
-mod align;
 mod args;
-mod class_page;
 mod classify;
 mod completions;
 mod compress;
-mod data;
 mod decompress;
 mod demo;
 mod encode;
 mod explain;
 mod fit;
-mod fitted;
 mod hybrid;
 mod interrupt;
+mod models;
 mod output;
-mod page;
 mod patches;
 mod progress;
 mod reconstruct;
@@ -27,7 +23,6 @@ mod sample;
 mod score;
 mod show;
 mod toy;
-mod wanted;
 
 use std::process::ExitCode;
 
@@ -48,6 +43,7 @@ fn main() -> ExitCode {
         Verb::Toy(args) => toy::run(&args, voice),
         Verb::Patches(args) => patches::run(&args, voice),
         Verb::Fit(args) => fit::run(&args, voice),
+        Verb::Models(args) => models::run(&args),
         Verb::Classify(args) => classify::run(&args, voice),
         Verb::Explain(args) => explain::run(&args, voice),
         Verb::Score(args) => score::run(&args, voice),

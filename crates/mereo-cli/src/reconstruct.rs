@@ -4,11 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mereo_core::{AnyTable, Context, Dense, Real, Result, Source, Table};
+use mereo::{Fitted, with_data};
+use mereo_core::{AnyTable, Result, Table};
 
 use crate::args::ModelAndData;
-use crate::data::{check_fits, with_data};
-use crate::fitted::{Fitted, for_each_batch};
 use crate::output::{self, Format, Voice};
 
 /// Write rows as the model makes them, missing cells filled in
@@ -41,44 +40,13 @@ pub(crate) fn run(args: &ReconstructArgs, voice: Voice) -> Result<ExitCode> {
     output::check_output(path, &[&input.model, &input.data])?;
     let fitted = Fitted::open(&input.model)?;
     let context = input.threads.context(0)?;
-    let data = fitted.open_data(&input.data, &input.reading, voice)?;
+    let data = input.reading.open_for(&fitted, &input.data, voice)?;
     let rows: AnyTable = with_data!(&data, held => {
         let raw = held.source();
-        let rows = reconstruct(&fitted, raw, *fill, &context).map_err(|e| e.in_file(&input.data))?;
-        fitted.dress(Table::from(rows), Some(raw.about()))?.into()
+        let rows = fitted.reconstruct(raw, *fill, &context).map_err(|e| e.in_file(&input.data))?;
+        fitted.name_columns(Table::from(rows), Some(raw.about()))?.into()
     });
     output::write_rows(path, &rows)?;
     voice.say(format_args!("{} rows in {}", rows.rows(), path.display()));
     Ok(ExitCode::SUCCESS)
-}
-
-/// The rows as the model makes them, in the data's units.
-pub(crate) fn reconstruct<T: Real>(
-    fitted: &Fitted,
-    raw: &dyn Source<T>,
-    fill: bool,
-    context: &Context,
-) -> Result<Dense<T>> {
-    let model = fitted.model.reconstructor::<T>().ok_or_else(|| fitted.incapable("reconstruct"))?;
-    let width = raw.columns();
-    check_fits(raw.rows(), width, size_of::<T>())?;
-    let rows = mereo_core::reconstruct(model, &*fitted.prepared(raw)?, context)?;
-    if fitted.steps.is_none() && !fill {
-        return Ok(rows);
-    }
-    let mut values = rows.into_values();
-    for_each_batch(raw, |batch| {
-        let start = batch.first_row * width;
-        let rows = &mut values[start..start + batch.rows * width];
-        if let Some(steps) = &fitted.steps {
-            steps.undo(rows, Some(&steps.facts(batch)?))?;
-        }
-        if fill {
-            for (row, out) in rows.chunks_mut(width.max(1)).enumerate() {
-                batch.for_each_observed(row, |column, value| out[column] = value);
-            }
-        }
-        Ok(())
-    })?;
-    Dense::new(raw.rows(), width, values)
 }

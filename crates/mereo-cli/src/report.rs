@@ -4,13 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use mereo::{Fitted, Names, with_data, write_report};
 use mereo_core::{Error, Picture, Result};
 
 use crate::args::{Reading, Threads, size};
-use crate::data::with_data;
-use crate::fitted::Fitted;
 use crate::output::{self, Voice};
-use crate::page::{self, Names};
 
 /// Write a page that shows what a model learned
 ///
@@ -84,11 +82,11 @@ pub(crate) fn run(args: &ReportArgs, voice: Voice) -> Result<ExitCode> {
         data: data_name.as_deref(),
     };
     match &args.data {
-        None => page::write::<f64>(&fitted, &others, None, &names, &args.output, &context)?,
+        None => write_report::<f64>(&fitted, &others, None, &names, &args.output, &context)?,
         Some(path) => {
-            let data = fitted.open_data(path, &args.reading, voice)?;
+            let data = args.reading.open_for(&fitted, path, voice)?;
             with_data!(&data, held => {
-                page::write(&fitted, &others, Some(held.source()), &names, &args.output, &context)
+                write_report(&fitted, &others, Some(held.source()), &names, &args.output, &context)
                     .map_err(|e| e.in_file(path))?;
             });
         }

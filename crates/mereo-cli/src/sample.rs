@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mereo_core::{AnyTable, Context, Dense, Result, Table};
+use mereo::Fitted;
+use mereo_core::{AnyTable, Context, Result, Table};
 
-use crate::data::check_fits;
-use crate::fitted::Fitted;
 use crate::hybrid;
 use crate::output::{self, Format, Voice};
 
@@ -62,28 +61,9 @@ pub(crate) fn run(args: &SampleArgs, voice: Voice) -> Result<ExitCode> {
     if !args.class.is_empty() {
         fitted.model = fitted.model.hybrid(&hybrid::blend(&fitted, &args.class)?)?;
     }
-    let drawn = draw(&fitted, args.rows, !args.no_noise, &Context::new(args.seed))?;
-    let rows = AnyTable::from(fitted.dress(Table::from(drawn), None)?);
+    let drawn = fitted.sample(args.rows, !args.no_noise, &Context::new(args.seed))?;
+    let rows = AnyTable::from(fitted.name_columns(Table::from(drawn), None)?);
     output::write_rows(&args.output, &rows)?;
     voice.say(format_args!("{} rows in {}", rows.rows(), args.output.display()));
     Ok(ExitCode::SUCCESS)
-}
-
-/// New rows, in the data's units.
-pub(crate) fn draw(
-    fitted: &Fitted,
-    rows: usize,
-    noise: bool,
-    context: &Context,
-) -> Result<Dense<f64>> {
-    let sampler = fitted.model.sampler().ok_or_else(|| fitted.incapable("sample"))?;
-    if rows == 0 {
-        return Err(mereo_core::Error::option("n", "at least 1 row is needed"));
-    }
-    check_fits(rows, sampler.columns(), size_of::<f64>())?;
-    let drawn = mereo_core::sample(sampler, rows, noise, context)?;
-    let columns = drawn.columns();
-    let mut values = drawn.into_values();
-    fitted.undo(&mut values)?;
-    Dense::new(rows, columns, values)
 }

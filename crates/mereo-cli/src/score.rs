@@ -5,15 +5,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mereo_core::{
-    AnyTable, Context, Dense, Likelihood, Real, Result, ScoreKind, Scores, Source, Table, estimate,
-    map_rows,
-};
+use mereo::{Fitted, with_data};
+use mereo_core::{AnyTable, Dense, Result, ScoreKind, Scores, Table};
 use serde_json::json;
 
 use crate::args::{ModelAndData, Rule};
-use crate::data::with_data;
-use crate::fitted::{Fitted, for_each_batch};
 use crate::output::{self, Format, Voice};
 
 /// Say how well a model explains each row: its log density, in nats
@@ -56,9 +52,9 @@ pub(crate) fn run(args: &ScoreArgs, voice: Voice) -> Result<ExitCode> {
     let fitted = Fitted::open(&input.model)?;
     let context = input.threads.context(rule.seed)?;
     let how = rule.likelihood();
-    let data = fitted.open_data(&input.data, &input.reading, voice)?;
+    let data = input.reading.open_for(&fitted, &input.data, voice)?;
     let scores = with_data!(&data, held => {
-        score(&fitted, held.source(), how, &context).map_err(|e| e.in_file(&input.data))?
+        fitted.score(held.source(), how, &context).map_err(|e| e.in_file(&input.data))?
     });
     if let Some(path) = path {
         let column = Dense::new(scores.rows.len(), 1, scores.rows.clone())?;
@@ -66,7 +62,7 @@ pub(crate) fn run(args: &ScoreArgs, voice: Voice) -> Result<ExitCode> {
         output::write_rows(path, &AnyTable::from(table))?;
         voice.say(format_args!("{} scores in {}", scores.rows.len(), path.display()));
     }
-    let of_prepared = !has_density(&fitted);
+    let of_prepared = !fitted.has_density();
     if *json {
         let mut told = json!({
             "kind": scores.kind,
@@ -89,64 +85,6 @@ pub(crate) fn run(args: &ScoreArgs, voice: Voice) -> Result<ExitCode> {
         );
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn has_density(fitted: &Fitted) -> bool {
-    fitted.steps.as_ref().is_none_or(mereo_data::steps::Steps::has_density)
-}
-
-/// One number a row, in the data's units where the steps allow it; worked out as the model offers
-/// it if nothing else is wanted.
-pub(crate) fn score<T: Real>(
-    fitted: &Fitted,
-    raw: &dyn Source<T>,
-    how: Option<Likelihood>,
-    context: &Context,
-) -> Result<Scores> {
-    let mut scores = of_prepared(fitted, &*fitted.prepared(raw)?, how, context)?;
-    if let Some(steps) = &fitted.steps
-        && steps.has_density()
-    {
-        let (mut moved, mut total) = (0.0, 0.0);
-        for_each_batch(raw, |batch| {
-            let volumes = steps.log_volume(batch)?.unwrap_or_default();
-            let rows = &mut scores.rows[batch.first_row..];
-            for (row, (score, volume)) in rows.iter_mut().zip(volumes).enumerate() {
-                *score += volume;
-                moved += batch.weight(row) * volume;
-                total += batch.weight(row);
-            }
-            Ok(())
-        })?;
-        scores.mean += if total > 0.0 { moved / total } else { 0.0 };
-    }
-    Ok(scores)
-}
-
-fn of_prepared<T: Real>(
-    fitted: &Fitted,
-    prepared: &dyn Source<T>,
-    how: Option<Likelihood>,
-    context: &Context,
-) -> Result<Scores> {
-    let scorer = fitted.model.scorer::<T>();
-    match (how, fitted.model.estimator::<T>(), scorer) {
-        (Some(how), Some(estimator), _) => estimate(estimator, how, prepared, context),
-        (how, _, Some(scorer)) if how.is_none_or(|how| how.kind() == scorer.score_kind()) => {
-            // Weights come with the batches: a stream knows them nowhere else.
-            let scored = map_rows(prepared, context, 1, |batch, out: &mut [(f64, f64)]| {
-                let mut scores = vec![0.0; batch.rows];
-                scorer.score_batch(batch, &mut scores);
-                for (row, (score, out)) in scores.iter().zip(out).enumerate() {
-                    *out = (*score, batch.weight(row));
-                }
-            })?;
-            let (rows, weights): (Vec<f64>, Vec<f64>) = scored.into_iter().unzip();
-            Ok(Scores::new(scorer.score_kind(), rows, &weights))
-        }
-        (Some(_), _, Some(_)) => Err(fitted.incapable("score in this way")),
-        _ => Err(fitted.incapable("score")),
-    }
 }
 
 fn summary(scores: &Scores) -> String {

@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mereo::AnyModel;
+use mereo::{AnyModel, Fitted};
 use mereo_core::{
     Appearance, ComponentsView, ModelFile, PartsView, Picture, Result, Status, column_name,
 };
 use serde_json::{Value, json};
 
-use crate::fit::{criteria, sizes_in_words};
-use crate::fitted::Fitted;
+use crate::fit::sizes_in_words;
 use crate::output;
 
 /// Columns named for each part.
@@ -64,7 +63,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
             "columns": fitted.model.columns(),
             "manifest": fitted.manifest,
             "tensors": shapes,
-            "criteria": fitted.manifest.training.as_ref().and_then(|t| criteria(&fitted.model, t)),
+            "criteria": fitted.criteria(),
             "layers": layers(&fitted.model),
             "components": fitted.model.components().map(|view| components_in_json(&view, names)),
             "doubtful_columns": fitted.model.parts().map_or_else(Vec::new, |view| doubtful(&view)),
@@ -94,9 +93,9 @@ struct LayerUse {
 }
 
 fn layers(model: &AnyModel) -> Option<Vec<LayerUse>> {
-    let AnyModel::DeepGmm(model) = model else { return None };
+    let model = model.layers()?;
     let of =
-        |l: usize| LayerUse { layer: l + 1, kind: model.kind(l).name(), usage: model.usage(l) };
+        |l: usize| LayerUse { layer: l + 1, kind: model.layer_kind(l), usage: model.usage(l) };
     Some((0..model.sizes().len()).map(of).collect())
 }
 
@@ -211,7 +210,7 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
         1 => write!(text, ": {states} {called}")?,
         many => write!(text, ": {many} parts of {states} {called}")?,
     }
-    if let AnyModel::Gvq(model) = &fitted.model {
+    if let Some(model) = fitted.model.features() {
         write!(text, ": ")?;
         if model.sets() > 1 {
             write!(text, "{} sets of ", model.sets())?;
@@ -236,13 +235,13 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
             "learned from {} rows: bound {:.4} nats a row after {} passes ({ended}), best of {} \
              starts, seed {}",
             training.rows,
-            training.bound / training.rows.max(1) as f64,
+            training.bound_per_row(),
             training.passes,
             training.restarts.len(),
             training.seed
         )?;
     }
-    let counted = manifest.training.as_ref().and_then(|t| criteria(&fitted.model, t));
+    let counted = fitted.criteria();
     if let Some(counted) = counted {
         writeln!(
             text,
@@ -268,7 +267,7 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
     if let Some(steps) = &fitted.steps {
         writeln!(text, "prepared by {}", steps.names().collect::<Vec<_>>().join(", "))?;
     }
-    if let AnyModel::Gvq(model) = &fitted.model {
+    if let Some(model) = fitted.model.features() {
         for (set, usage) in model.usage().chunks(model.features()).take(MOST_PARTS).enumerate() {
             let usage: Vec<String> = usage.iter().map(|u| format!("{u:.3}")).collect();
             let share = model.set_prior()[set];

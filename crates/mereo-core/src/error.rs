@@ -13,7 +13,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// let place = Place::file("heights.csv").line(3).column("age");
 /// assert_eq!(place.to_string(), "heights.csv, line 3, column `age`");
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Place {
     file: Option<PathBuf>,
     line: Option<u64>,

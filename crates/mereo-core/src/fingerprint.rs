@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-use crate::{Batch, Block, Real, Source, Statistics};
+use crate::{Batch, Block, Context, Real, RowTask, Source, Statistics, gather};
 
 /// A digest of bytes in a given order (XXH3 of 128 bits, which mixes every bit into all others).
 /// Digests of shards are put together pairwise, in the tree in which all statistics are.
@@ -89,7 +89,29 @@ pub struct Fingerprint {
     names: u128,
 }
 
+/// Asks rows for their digests.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct DigestTask;
+
+impl<T: Real> RowTask<T> for DigestTask {
+    const NAME: &'static str = "digest";
+    type Statistics = RowDigests;
+
+    fn statistics(&self) -> RowDigests {
+        RowDigests::default()
+    }
+
+    fn accumulate(&self, batch: &Batch<'_, T>, digests: &mut RowDigests) {
+        digests.accumulate(batch);
+    }
+}
+
 impl Fingerprint {
+    /// That of a source, which every survey of it tells too.
+    pub fn of<T: Real>(source: &dyn Source<T>, context: &Context) -> crate::Result<Self> {
+        Ok(gather(source, context, &DigestTask)?.of_source(source))
+    }
+
     /// What differs first between this data and other data, in a word for users.
     pub fn differs_in(&self, other: &Self) -> Option<&'static str> {
         [
@@ -208,7 +230,7 @@ impl Statistics for RowDigests {
 mod tests {
     use super::*;
     use crate::slots::Survey;
-    use crate::{Context, Dense, Table};
+    use crate::{Dense, Table};
 
     fn of(table: &Table<f64>) -> Fingerprint {
         Survey::of(table, &Context::new(0)).unwrap().fingerprint

@@ -14,3 +14,13 @@ pub mod write;
 pub use kind::{Kind, detect};
 pub use patches::{patches, prepare_patch};
 pub use read::{AnySource, ReadOptions, open_stream, read, read_bytes};
+
+/// The tasks of this crate, to be answered where rows are.
+///
+/// ```
+/// assert_eq!(mereo_data::answers()[0].name(), "step");
+/// ```
+pub fn answers() -> Vec<mereo_core::Answer> {
+    use steps::learn::StepTask;
+    vec![mereo_core::Answer::task::<StepTask, StepTask>()]
+}

@@ -11,7 +11,7 @@ fn kinds(names: &[&str]) -> Vec<StepKind> {
 }
 
 fn learn<T: Real>(names: &[&str], source: &dyn Source<T>) -> Steps {
-    Steps::learn(&kinds(names), source).unwrap()
+    Steps::learn(&kinds(names), source, &Context::new(0)).unwrap()
 }
 
 fn dense<T: Real>(columns: usize, values: Vec<T>) -> Table<T> {
@@ -299,7 +299,8 @@ fn counts_stay_sparse_and_what_would_fill_them_is_refused() {
     }
     let fill = ["standardise", "scale:-1,1", "equalise", "remove-row-means", "remove-column-means"];
     for name in fill {
-        let error = Steps::learn(&kinds(&[name]), &table).unwrap_err().to_string();
+        let error =
+            Steps::learn(&kinds(&[name]), &table, &Context::new(0)).unwrap_err().to_string();
         assert!(error.contains("normalise-counts"), "{error}");
         // Learned elsewhere, they are refused as well.
         let steps = learn(&[name], &dense(3, full(&table)));
@@ -400,7 +401,9 @@ fn values_that_a_step_cannot_take_are_named() {
     let steps = learn(&["log"], &table);
     let error = steps.apply(table.clone()).unwrap_err().to_string();
     assert!(error.contains("row 0, column `b`: found -1"), "{error}");
-    let error = Steps::learn(&kinds(&["normalise-counts"]), &table).unwrap_err().to_string();
+    let error = Steps::learn(&kinds(&["normalise-counts"]), &table, &Context::new(0))
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("column `b`") && error.contains("count"), "{error}");
     // Too large after the step.
     let steps = learn(&["standardise"], &dense(1, vec![0.0f32, 1e-30]));

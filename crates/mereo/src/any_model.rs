@@ -3,13 +3,11 @@
 use std::path::Path;
 
 use mereo_core::{
-    ClassView, Classify, Components, ComponentsView, Encode, Error, Estimate, Explain, Manifest,
-    ModelFile, Parts, PartsView, Real, Reconstruct, Result, Sample, Score,
+    ClassView, Classify, ComponentsView, DynModel, Encode, Error, Estimate, Explain, Features,
+    Layers, Manifest, Model, ModelFile, PartsView, Real, Reconstruct, Result, Sample, Score,
 };
-use mereo_linear::{Fa, Nmf, Pca, Ppca};
-use mereo_mixture::{DeepGmm, Gmm, Student};
-use mereo_parts::{Mcfa, Mcvq};
-use mereo_quantize::{Cvq, Gvq, Vq};
+
+use crate::models::model;
 
 /// A model of any kind, and what it can do. Each question answers with the capability, or with
 /// nothing if a model of this kind does not have it.
@@ -28,56 +26,51 @@ use mereo_quantize::{Cvq, Gvq, Vq};
 /// assert!((scores.map_or(0.0, |s| s.mean) + 1.837877).abs() < 1e-6);
 /// # Ok::<(), mereo::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum AnyModel {
-    /// Multiple cause vector quantisation.
-    Mcvq(Mcvq),
-    /// Multiple cause factor analysis.
-    Mcfa(Mcfa),
-    /// Vector quantisation by k-means.
-    Vq(Vq),
-    /// A Gaussian mixture.
-    Gmm(Gmm),
-    /// A mixture of Student's t distributions.
-    Student(Student),
-    /// A Deep Gaussian mixture.
-    DeepGmm(DeepGmm),
-    /// Principal components.
-    Pca(Pca),
-    /// Probabilistic principal components.
-    Ppca(Ppca),
-    /// Factor analysis.
-    Fa(Fa),
-    /// A non-negative factorisation.
-    Nmf(Nmf),
-    /// Sums of binary features: generative vector quantisation.
-    Gvq(Gvq),
-    /// Sums of one vector from each of several codebooks: cooperative vector quantisation.
-    Cvq(Cvq),
+#[derive(Debug)]
+pub struct AnyModel(Box<dyn DynModel>);
+
+impl Clone for AnyModel {
+    fn clone(&self) -> Self {
+        Self(self.0.boxed())
+    }
 }
 
-/// Runs the same expression on the model inside, whatever its kind.
-macro_rules! with_model {
-    ($any:expr, $model:ident => $body:expr) => {
-        match $any {
-            AnyModel::Mcvq($model) => $body,
-            AnyModel::Mcfa($model) => $body,
-            AnyModel::Vq($model) => $body,
-            AnyModel::Gmm($model) => $body,
-            AnyModel::Student($model) => $body,
-            AnyModel::DeepGmm($model) => $body,
-            AnyModel::Pca($model) => $body,
-            AnyModel::Ppca($model) => $body,
-            AnyModel::Fa($model) => $body,
-            AnyModel::Nmf($model) => $body,
-            AnyModel::Gvq($model) => $body,
-            AnyModel::Cvq($model) => $body,
-        }
-    };
+impl PartialEq for AnyModel {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.equals(&*other.0)
+    }
+}
+
+impl From<Box<dyn DynModel>> for AnyModel {
+    fn from(model: Box<dyn DynModel>) -> Self {
+        Self(model)
+    }
 }
 
 impl AnyModel {
+    /// A model of a type that is known here.
+    ///
+    /// ```
+    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("vq"));
+    /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
+    /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
+    /// # file.insert("variance", Tensor::new(vec![1], vec![1.0]));
+    /// use mereo::AnyModel;
+    /// use mereo::quantize::Vq;
+    /// let model = AnyModel::new(Vq::from_file(file, "by hand".as_ref())?);
+    /// assert!(model.downcast_ref::<Vq>().is_some());
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn new<M: Model>(model: M) -> Self {
+        Self(Box::new(model))
+    }
+
+    /// The model itself, if it is of this type.
+    pub fn downcast_ref<M: Model>(&self) -> Option<&M> {
+        self.0.as_any().downcast_ref()
+    }
+
     /// Opens a model file.
     ///
     /// ```
@@ -98,24 +91,12 @@ impl AnyModel {
     /// ```
     pub fn from_file(file: ModelFile, path: &Path) -> Result<(Self, Manifest)> {
         let manifest = file.manifest.clone();
-        let model = match manifest.model.as_str() {
-            Mcvq::KIND => Self::Mcvq(Mcvq::from_file(file, path)?),
-            Mcfa::KIND => Self::Mcfa(Mcfa::from_file(file, path)?),
-            Vq::KIND => Self::Vq(Vq::from_file(file, path)?),
-            Gmm::KIND => Self::Gmm(Gmm::from_file(file, path)?),
-            Student::KIND => Self::Student(Student::from_file(file, path)?),
-            DeepGmm::KIND => Self::DeepGmm(DeepGmm::from_file(file, path)?),
-            Pca::KIND => Self::Pca(Pca::from_file(file, path)?),
-            Ppca::KIND => Self::Ppca(Ppca::from_file(file, path)?),
-            Fa::KIND => Self::Fa(Fa::from_file(file, path)?),
-            Nmf::KIND => Self::Nmf(Nmf::from_file(file, path)?),
-            Gvq::KIND => Self::Gvq(Gvq::from_file(file, path)?),
-            Cvq::KIND => Self::Cvq(Cvq::from_file(file, path)?),
-            other => {
-                let problem = format!("it holds a `{other}` model, which this mereo does not know");
-                return Err(Error::model_file(path, problem));
-            }
+        let Some(kind) = model(&manifest.model) else {
+            let problem =
+                format!("it holds a `{}` model, which this mereo does not know", manifest.model);
+            return Err(Error::model_file(path, problem));
         };
+        let model = kind.load(file, path)?;
         let columns = model.columns();
         if manifest.columns.as_ref().is_some_and(|names| names.len() != columns)
             || manifest.picture.is_some_and(|picture| picture.columns() != Some(columns))
@@ -144,7 +125,7 @@ impl AnyModel {
     /// let table = Table::from(Dense::new(3, 1, vec![0.0, 1.0, 5.0])?);
     /// let (model, training) =
     ///     vq::fit(&VqParams::new(2), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
-    /// let model = AnyModel::Vq(model);
+    /// let model = AnyModel::new(model);
     /// let folder = tempfile::tempdir().unwrap();
     /// let path = folder.path().join("vq.safetensors");
     /// let manifest = Manifest { training: Some(training), ..Manifest::new(model.kind()) };
@@ -154,7 +135,12 @@ impl AnyModel {
     /// # }
     /// ```
     pub fn save(&self, manifest: Manifest, path: &Path) -> Result<()> {
-        with_model!(self, model => model.to_file(manifest)).write(path)
+        self.0.to_file(manifest).write(path)
+    }
+
+    /// The model as a file in memory.
+    pub fn to_file(&self, manifest: Manifest) -> ModelFile {
+        self.0.to_file(manifest)
     }
 
     /// The kind of model, as model files say it.
@@ -166,25 +152,12 @@ impl AnyModel {
     /// # let table = Table::from(Dense::new(3, 1, vec![0.0, 1.0, 5.0])?);
     /// # let (plan, context) = (Plan::default(), Context::new(0));
     /// let (model, _) = gaussian::fit(&GmmParams::new(2), &table, &plan, &context, &mut Silent)?;
-    /// assert_eq!(mereo::AnyModel::Gmm(model).kind(), "gmm");
+    /// assert_eq!(mereo::AnyModel::new(model).kind(), "gmm");
     /// # Ok(())
     /// # }
     /// ```
     pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Mcvq(_) => Mcvq::KIND,
-            Self::Mcfa(_) => Mcfa::KIND,
-            Self::Vq(_) => Vq::KIND,
-            Self::Gmm(_) => Gmm::KIND,
-            Self::Student(_) => Student::KIND,
-            Self::DeepGmm(_) => DeepGmm::KIND,
-            Self::Pca(_) => Pca::KIND,
-            Self::Ppca(_) => Ppca::KIND,
-            Self::Fa(_) => Fa::KIND,
-            Self::Nmf(_) => Nmf::KIND,
-            Self::Gvq(_) => Gvq::KIND,
-            Self::Cvq(_) => Cvq::KIND,
-        }
+        self.0.kind()
     }
 
     /// Number of columns of the rows it was learned from.
@@ -200,7 +173,7 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn columns(&self) -> usize {
-        with_model!(self, model => model.columns())
+        self.0.columns()
     }
 
     /// Rows to codes.
@@ -220,7 +193,7 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn encoder<T: Real>(&self) -> Option<&dyn Encode<T>> {
-        with_model!(self, model => Some(model))
+        T::on_rows(&*self.0).encoder
     }
 
     /// Rows to rows.
@@ -241,7 +214,7 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn reconstructor<T: Real>(&self) -> Option<&dyn Reconstruct<T>> {
-        with_model!(self, model => Some(model))
+        T::on_rows(&*self.0).reconstructor
     }
 
     /// Rows to log densities.
@@ -263,23 +236,7 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn scorer<T: Real>(&self) -> Option<&dyn Score<T>> {
-        match self {
-            // Its codes have no prior, so rows have no density.
-            Self::Nmf(_) => None,
-            // Features written by hand may not say how noisy rows are.
-            Self::Gvq(model) if model.variance().is_none() => None,
-            Self::Mcvq(model) => Some(model),
-            Self::Mcfa(model) => Some(model),
-            Self::Vq(model) => Some(model),
-            Self::Gmm(model) => Some(model),
-            Self::Student(model) => Some(model),
-            Self::DeepGmm(model) => Some(model),
-            Self::Pca(model) => Some(model),
-            Self::Ppca(model) => Some(model),
-            Self::Fa(model) => Some(model),
-            Self::Gvq(model) => Some(model),
-            Self::Cvq(model) => Some(model),
-        }
+        T::on_rows(&*self.0).scorer
     }
 
     /// Rows to log densities in a way of the user's choice.
@@ -296,11 +253,7 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn estimator<T: Real>(&self) -> Option<&dyn Estimate<T>> {
-        match self {
-            Self::Mcvq(model) => Some(model),
-            Self::Mcfa(model) => Some(model),
-            _ => None,
-        }
+        T::on_rows(&*self.0).estimator
     }
 
     /// The classes that states depend on.
@@ -318,11 +271,7 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn classes(&self) -> Option<ClassView<'_>> {
-        match self {
-            Self::Mcvq(model) => model.class_view(),
-            Self::Mcfa(model) => model.class_view(),
-            _ => None,
-        }
+        self.0.classes()
     }
 
     /// Rows to classes, if the model has any.
@@ -345,11 +294,7 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn classifier<T: Real>(&self) -> Option<&dyn Classify<T>> {
-        match self {
-            Self::Mcvq(model) if model.class_view().is_some() => Some(model),
-            Self::Mcfa(model) if model.class_view().is_some() => Some(model),
-            _ => None,
-        }
+        T::on_rows(&*self.0).classifier
     }
 
     /// The same parts with one prior over states or factors: in each part that of a class, or a mix of
@@ -369,10 +314,9 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn hybrid(&self, blend: &[Vec<(usize, f64)>]) -> Result<Self> {
-        match self {
-            Self::Mcvq(model) => model.hybrid(blend).map(Self::Mcvq),
-            Self::Mcfa(model) => model.hybrid(blend).map(Self::Mcfa),
-            _ => Err(Error::Incapable {
+        match self.0.hybrid(blend) {
+            Some(hybrid) => hybrid.map(Self),
+            None => Err(Error::Incapable {
                 model: self.kind().to_owned(),
                 verb: "blend classes".to_owned(),
             }),
@@ -396,20 +340,7 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn sampler(&self) -> Option<&dyn Sample> {
-        match self {
-            Self::Mcvq(model) => Some(model),
-            Self::Mcfa(model) => Some(model),
-            Self::Vq(model) => Some(model),
-            Self::Gmm(model) => Some(model),
-            Self::Student(model) => Some(model),
-            Self::DeepGmm(model) => Some(model),
-            Self::Pca(model) => Some(model),
-            Self::Ppca(model) => Some(model),
-            Self::Fa(model) => Some(model),
-            Self::Gvq(model) => Some(model),
-            Self::Cvq(model) => Some(model),
-            Self::Nmf(_) => None,
-        }
+        self.0.sampler()
     }
 
     /// The parts and their states.
@@ -426,21 +357,7 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn parts(&self) -> Option<PartsView<'_>> {
-        match self {
-            Self::Mcvq(model) => Some(model.parts()),
-            Self::Mcfa(model) => Some(model.parts()),
-            Self::Vq(model) => Some(model.parts()),
-            Self::Gmm(model) => Some(model.parts()),
-            Self::Student(model) => Some(model.parts()),
-            Self::Cvq(model) => Some(model.parts()),
-            // Features, components and layers are no states of parts.
-            Self::DeepGmm(_)
-            | Self::Gvq(_)
-            | Self::Pca(_)
-            | Self::Ppca(_)
-            | Self::Fa(_)
-            | Self::Nmf(_) => None,
-        }
+        self.0.parts()
     }
 
     /// How many numbers were free to be learned, of models whose bound is comparable among sizes by
@@ -457,12 +374,7 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn free_parameters(&self) -> Option<usize> {
-        match self {
-            Self::Gmm(model) => Some(model.free_parameters()),
-            Self::Student(model) => Some(model.free_parameters()),
-            Self::DeepGmm(model) => Some(model.free_parameters()),
-            _ => None,
-        }
+        self.0.free_parameters()
     }
 
     /// The components that rows are sums of.
@@ -477,13 +389,7 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn components(&self) -> Option<ComponentsView<'_>> {
-        match self {
-            Self::Pca(model) => Some(model.component_view()),
-            Self::Ppca(model) => Some(model.component_view()),
-            Self::Fa(model) => Some(model.component_view()),
-            Self::Nmf(model) => Some(model.component_view()),
-            _ => None,
-        }
+        self.0.components()
     }
 
     /// Which part each cell came from; nothing where all columns are one part.
@@ -499,10 +405,21 @@ impl AnyModel {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn explainer<T: Real>(&self) -> Option<&dyn Explain<T>> {
-        match self {
-            Self::Mcvq(model) => Some(model),
-            Self::Mcfa(model) => Some(model),
-            _ => None,
-        }
+        T::on_rows(&*self.0).explainer
+    }
+
+    /// Layers of components that rows pass through.
+    pub fn layers(&self) -> Option<&dyn Layers> {
+        self.0.layers()
+    }
+
+    /// Binary features that rows are sums of.
+    pub fn features(&self) -> Option<&dyn Features> {
+        self.0.features()
+    }
+
+    /// Whether most of what there is to see is how rows of one state differ, not the states' means.
+    pub fn varies_within_states(&self) -> bool {
+        self.0.varies_within_states()
     }
 }

@@ -53,6 +53,6 @@ fn halves(table: &Table<f64>, split: u64) -> Result<(Table<f64>, Table<f64>)> {
         Ok(Table::from(Dense::new(rows.len(), table.columns(), values)?))
     };
     let train = plain(train)?;
-    let steps = Steps::learn(&[StepKind::Standardise], &train)?;
+    let steps = Steps::learn(&[StepKind::Standardise], &train, &Context::new(0))?;
     Ok((steps.apply(train)?, steps.apply(plain(test)?)?))
 }

@@ -260,7 +260,7 @@ pub(super) fn steps() -> Vec<Vec<u8>> {
         .iter()
         .map(|names| {
             let kinds: Vec<_> = names.iter().map(|n| n.parse().expect("a step's name")).collect();
-            let steps = Steps::learn(&kinds, &table).expect("a sound table");
+            let steps = Steps::learn(&kinds, &table, &Context::new(0)).expect("a sound table");
             serde_json::to_vec(&steps).expect("writing to memory")
         })
         .collect()

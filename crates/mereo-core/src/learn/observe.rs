@@ -106,6 +106,11 @@ impl Training {
         self.weight.unwrap_or(self.rows as f64)
     }
 
+    /// The log likelihood of the rows learned from, or the bound where that is all that is known.
+    pub fn log_likelihood_or_bound(&self) -> f64 {
+        self.log_likelihood.unwrap_or(self.bound)
+    }
+
     /// The bound in nats a row.
     pub fn bound_per_row(&self) -> f64 {
         self.bound / self.total_weight().max(f64::MIN_POSITIVE)

@@ -161,6 +161,9 @@ impl ParamInfo {
 
 /// What users choose for a model of one kind.
 pub trait Params: Clone + std::fmt::Debug + Send + Sync + Serialize + 'static {
+    /// The model that they are for.
+    type Model: super::Model<Params = Self>;
+
     /// How many starts are tried if nobody says.
     const RESTARTS: usize = 1;
 

@@ -81,6 +81,7 @@ impl Form {
 pub fn answers() -> Vec<Answer> {
     vec![
         Answer::task::<SurveyTask, SurveyTask>(),
+        Answer::task::<crate::fingerprint::DigestTask, crate::fingerprint::DigestTask>(),
         Answer::task::<columns::MomentsTask, columns::MomentsTask>(),
         Answer::task::<clusters::ClustersTask, clusters::ClustersTask>(),
         Answer::task::<crate::rows::SampleTask, crate::rows::SampleTask>(),

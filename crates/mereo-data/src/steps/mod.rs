@@ -2,10 +2,10 @@
 //! sees it, stored with the model, and taken back on the way out.
 //!
 //! ```
-//! use mereo_core::{Cells, Dense, Table};
+//! use mereo_core::{Cells, Context, Dense, Table};
 //! use mereo_data::steps::{StepKind, Steps};
 //! let table = Table::from(Dense::new(2, 2, vec![1.0, 10.0, 3.0, f64::NAN])?);
-//! let steps = Steps::learn(&["standardise".parse()?], &table)?;
+//! let steps = Steps::learn(&["standardise".parse()?], &table, &Context::new(0))?;
 //! let Cells::Dense(ready) = steps.apply(table)?.into_parts().0 else { unreachable!() };
 //! assert_eq!(ready.row(0), [-1.0, 0.0]);
 //! let mut output = vec![1.0, 0.5];
@@ -19,13 +19,13 @@
 //! computed in `f64`, whatever the data's type.
 
 mod kind;
-mod learn;
+pub(crate) mod learn;
 mod row;
 mod source;
 mod step;
 
 use mereo_core::{
-    Absent, Batch, Block, Cells, Dense, Error, Place, Real, Result, Source, Sparse, Table,
+    Absent, Batch, Block, Cells, Context, Dense, Error, Place, Real, Result, Source, Sparse, Table,
 };
 use serde::{Deserialize, Serialize};
 
@@ -39,10 +39,10 @@ use step::Step;
 /// magnitude, one for each column.
 ///
 /// ```
-/// use mereo_core::{Dense, Table};
+/// use mereo_core::{Context, Dense, Table};
 /// use mereo_data::steps::Steps;
 /// let table = Table::from(Dense::new(2, 1, vec![1.0, 3.0])?);
-/// let steps = Steps::learn(&["log".parse()?, "scale:-1,1".parse()?], &table)?;
+/// let steps = Steps::learn(&["log".parse()?, "scale:-1,1".parse()?], &table, &Context::new(0))?;
 /// let text = serde_json::to_string(&steps).unwrap();
 /// assert_eq!(serde_json::from_str::<Steps>(&text).unwrap(), steps);
 /// assert!(serde_json::from_str::<Steps>(r#"{"columns":2,"steps":[{"step":"magic"}]}"#).is_err());
@@ -88,20 +88,24 @@ impl Steps {
     /// Missing cells are skipped. A row of weight 2 counts twice and one of weight 0 not at all.
     ///
     /// ```
-    /// use mereo_core::{Dense, Table};
+    /// use mereo_core::{Context, Dense, Table};
     /// use mereo_data::steps::Steps;
     /// let table = Table::from(Dense::new(3, 1, vec![1.0f32, 2.0, 100.0])?)
     ///     .with_weights(vec![1.0, 1.0, 0.0])?;
-    /// let steps = Steps::learn(&["scale:0,1".parse()?], &table)?;
+    /// let steps = Steps::learn(&["scale:0,1".parse()?], &table, &Context::new(0))?;
     /// let mut middle = [0.5f32];
     /// steps.undo(&mut middle, None)?;
     /// assert_eq!(middle, [1.5]);
     /// # Ok::<(), mereo_core::Error>(())
     /// ```
-    pub fn learn<T: Real>(kinds: &[StepKind], source: &dyn Source<T>) -> Result<Self> {
+    pub fn learn<T: Real>(
+        kinds: &[StepKind],
+        source: &dyn Source<T>,
+        context: &Context,
+    ) -> Result<Self> {
         let mut learned = Self { columns: source.columns(), steps: Vec::new() };
         for &kind in kinds {
-            let step = learn::learn(kind, &learned, source)?;
+            let step = learn::learn(kind, &learned, source, context)?;
             learned.steps.push(step);
             learned.check_absent(source.absent())?;
         }
@@ -111,10 +115,10 @@ impl Steps {
     /// The names of the steps in their order, as users write them.
     ///
     /// ```
-    /// # use mereo_core::{Dense, Table};
+    /// # use mereo_core::{Context, Dense, Table};
     /// # use mereo_data::steps::Steps;
     /// # let table = Table::from(Dense::new(1, 1, vec![1.0])?);
-    /// let steps = Steps::learn(&["log".parse()?, "scale:0,1".parse()?], &table)?;
+    /// let steps = Steps::learn(&["log".parse()?, "scale:0,1".parse()?], &table, &Context::new(0))?;
     /// assert_eq!(steps.names().collect::<Vec<_>>(), ["log", "scale"]);
     /// # Ok::<(), mereo_core::Error>(())
     /// ```
@@ -125,10 +129,10 @@ impl Steps {
     /// Whether there are no steps.
     ///
     /// ```
-    /// # use mereo_core::{Dense, Table};
+    /// # use mereo_core::{Context, Dense, Table};
     /// # use mereo_data::steps::Steps;
     /// # let table = Table::from(Dense::new(2, 2, vec![1.0, 2.0, 3.0, 4.0])?);
-    /// assert!(Steps::learn(&[], &table)?.is_empty());
+    /// assert!(Steps::learn(&[], &table, &Context::new(0))?.is_empty());
     /// # Ok::<(), mereo_core::Error>(())
     /// ```
     pub fn is_empty(&self) -> bool {
@@ -139,11 +143,11 @@ impl Steps {
     /// a step (equalise, normalise-counts, remove-row-means) takes a dimension away.
     ///
     /// ```
-    /// # use mereo_core::{Dense, Table};
+    /// # use mereo_core::{Context, Dense, Table};
     /// # use mereo_data::steps::Steps;
     /// # let table = Table::from(Dense::new(2, 2, vec![1.0, 2.0, 3.0, 4.0])?);
-    /// assert!(Steps::learn(&["standardise".parse()?], &table)?.has_density());
-    /// assert!(!Steps::learn(&["equalise".parse()?], &table)?.has_density());
+    /// assert!(Steps::learn(&["standardise".parse()?], &table, &Context::new(0))?.has_density());
+    /// assert!(!Steps::learn(&["equalise".parse()?], &table, &Context::new(0))?.has_density());
     /// # Ok::<(), mereo_core::Error>(())
     /// ```
     pub fn has_density(&self) -> bool {
@@ -153,10 +157,10 @@ impl Steps {
     /// Complains unless the steps are for tables of this many columns.
     ///
     /// ```
-    /// # use mereo_core::{Dense, Table};
+    /// # use mereo_core::{Context, Dense, Table};
     /// # use mereo_data::steps::Steps;
     /// # let table = Table::from(Dense::new(2, 2, vec![1.0, 2.0, 3.0, 4.0])?);
-    /// let steps = Steps::learn(&["standardise".parse()?], &table)?;
+    /// let steps = Steps::learn(&["standardise".parse()?], &table, &Context::new(0))?;
     /// assert!(steps.check(2).is_ok() && steps.check(3).is_err());
     /// # Ok::<(), mereo_core::Error>(())
     /// ```
@@ -191,11 +195,11 @@ impl Steps {
     /// The table after all steps; names, labels, weights and picture shape stay.
     ///
     /// ```
-    /// use mereo_core::{Absent, Cells, Sparse, Table};
+    /// use mereo_core::{Absent, Cells, Context, Sparse, Table};
     /// use mereo_data::steps::Steps;
     /// let counts = Sparse::new(3, vec![0, 2, 3], vec![0, 1, 2], vec![1.0, 3.0, 2.0], Absent::Zero)?;
     /// let table = Table::from(counts);
-    /// let steps = Steps::learn(&["normalise-counts".parse()?], &table)?;
+    /// let steps = Steps::learn(&["normalise-counts".parse()?], &table, &Context::new(0))?;
     /// let Cells::Sparse(even) = steps.apply(table)?.into_parts().0 else { unreachable!() };
     /// assert_eq!(even.values(), [0.75, 2.25, 3.0]);
     /// # Ok::<(), mereo_core::Error>(())
@@ -227,10 +231,10 @@ impl Steps {
     /// A source that applies the steps to each batch of another as it comes: the same batches.
     ///
     /// ```
-    /// use mereo_core::{Block, Dense, Source, Table};
+    /// use mereo_core::{Block, Context, Dense, Source, Table};
     /// use mereo_data::steps::Steps;
     /// let table = Table::from(Dense::new(2, 1, vec![1.0, 3.0])?);
-    /// let steps = Steps::learn(&["remove-column-means".parse()?], &table)?;
+    /// let steps = Steps::learn(&["remove-column-means".parse()?], &table, &Context::new(0))?;
     /// let source = steps.source(Box::new(table))?;
     /// let mut lane = source.lane(0..1)?;
     /// let Some(batch) = lane.next_batch()? else { unreachable!() };
@@ -274,10 +278,10 @@ impl Steps {
     /// The facts about each row of a batch, before any step, that undoing needs.
     ///
     /// ```
-    /// use mereo_core::{Dense, Source, Table};
+    /// use mereo_core::{Context, Dense, Source, Table};
     /// use mereo_data::steps::Steps;
     /// let table = Table::from(Dense::new(2, 2, vec![1.0, 3.0, 10.0, 20.0])?);
-    /// let steps = Steps::learn(&["remove-row-means".parse()?], &table)?;
+    /// let steps = Steps::learn(&["remove-row-means".parse()?], &table, &Context::new(0))?;
     /// let mut lane = table.lane(0..1)?;
     /// let Some(batch) = lane.next_batch()? else { unreachable!() };
     /// let facts = steps.facts(&batch)?;
@@ -302,10 +306,10 @@ impl Steps {
     /// learned from. Values beyond what the number type should hold are brought to its ends.
     ///
     /// ```
-    /// # use mereo_core::{Dense, Table};
+    /// # use mereo_core::{Context, Dense, Table};
     /// # use mereo_data::steps::Steps;
     /// # let table = Table::from(Dense::new(2, 2, vec![1.0, 2.0, 3.0, 4.0])?);
-    /// let steps = Steps::learn(&["remove-row-means".parse()?], &table)?;
+    /// let steps = Steps::learn(&["remove-row-means".parse()?], &table, &Context::new(0))?;
     /// let mut made_up = vec![-0.5, 0.5];
     /// steps.undo(&mut made_up, None)?;
     /// assert_eq!(made_up, [2.0, 3.0]);
@@ -352,10 +356,10 @@ impl Steps {
     /// [have no density](Self::has_density).
     ///
     /// ```
-    /// use mereo_core::{Dense, Source, Table};
+    /// use mereo_core::{Context, Dense, Source, Table};
     /// use mereo_data::steps::Steps;
     /// let table = Table::from(Dense::new(2, 1, vec![0.0, 4.0])?);
-    /// let steps = Steps::learn(&["scale:0,1".parse()?], &table)?;
+    /// let steps = Steps::learn(&["scale:0,1".parse()?], &table, &Context::new(0))?;
     /// let mut lane = table.lane(0..1)?;
     /// let Some(batch) = lane.next_batch()? else { unreachable!() };
     /// assert_eq!(steps.log_volume(&batch)?, Some(vec![-4f64.ln(); 2]));

@@ -34,6 +34,10 @@ impl<T: Real> Source<T> for Stepped<'_, T> {
         self.inner.batches()
     }
 
+    fn shard_batches(&self) -> usize {
+        self.inner.shard_batches()
+    }
+
     fn lane(&self, batches: Range<usize>) -> Result<Box<dyn Lane<T> + '_>> {
         Ok(Box::new(SteppedLane {
             steps: self.steps,

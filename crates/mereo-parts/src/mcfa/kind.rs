@@ -57,6 +57,8 @@ impl TryFrom<McfaOptions> for McfaParams {
 }
 
 impl Params for McfaParams {
+    type Model = Mcfa;
+
     /// Seeded, scouted and agreed starts take turns, so three try each.
     const RESTARTS: usize = 3;
 

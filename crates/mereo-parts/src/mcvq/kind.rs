@@ -93,6 +93,8 @@ impl TryFrom<McvqOptions> for McvqParams {
 }
 
 impl Params for McvqParams {
+    type Model = Mcvq;
+
     /// Seeded, scouted and agreed starts take turns, so three try each.
     const RESTARTS: usize = 3;
 

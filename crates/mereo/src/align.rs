@@ -2,20 +2,18 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::path::Path;
 
 use mereo_core::{About, Absent, Batch, Block, Error, Lane, Place, Real, Result, Source};
 
-use crate::data::own_names;
+use crate::fitted::own_names;
 
 /// The same rows with the model's columns: as they are if the columns have no names or the same,
 /// reordered if only their order differs, otherwise an error.
-pub(crate) fn align<T: Real>(
-    source: Box<dyn Source<T>>,
+pub(crate) fn align<'a, T: Real>(
+    source: Box<dyn Source<T> + 'a>,
     columns: usize,
     names: Option<&[String]>,
-    data: &Path,
-) -> Result<Box<dyn Source<T>>> {
+) -> Result<Box<dyn Source<T> + 'a>> {
     let both = own_names(names).zip(own_names(source.about().names.as_deref()));
     if source.columns() != columns {
         let among = |name: Option<&String>| {
@@ -26,7 +24,7 @@ pub(crate) fn align<T: Real>(
         });
         let found = format!("{} columns{}", source.columns(), among(new));
         let expected = format!("the {columns} columns that the model has{}", among(lacking));
-        return Err(Error::found(Place::file(data), found, expected));
+        return Err(Error::found(Place::default(), found, expected));
     }
     let Some((names, own)) = both else { return Ok(source) };
     if names == own {
@@ -39,7 +37,7 @@ pub(crate) fn align<T: Real>(
     };
     let (theirs, ours) = (sorted(names), sorted(own));
     if theirs.iter().zip(&ours).any(|(&t, &o)| names[t] != own[o]) {
-        return Err(different(names, own, data));
+        return Err(different(names, own));
     }
     let mut from = vec![0; columns];
     let mut to = vec![0; columns];
@@ -56,7 +54,7 @@ fn first_not_in<'a>(names: &'a [String], others: &[String]) -> Option<&'a String
     names.iter().find(|name| !others.contains(name))
 }
 
-fn different(names: &[String], own: &[String], data: &Path) -> Error {
+fn different(names: &[String], own: &[String]) -> Error {
     let found = match first_not_in(own, names) {
         Some(name) => format!("a column `{name}` that the model does not know"),
         None => "a column twice".to_owned(),
@@ -65,12 +63,12 @@ fn different(names: &[String], own: &[String], data: &Path) -> Error {
         Some(name) => format!("the model's columns, among them `{name}`"),
         None => "each of the model's columns once".to_owned(),
     };
-    Error::found(Place::file(data), found, expected)
+    Error::found(Place::default(), found, expected)
 }
 
 /// A source whose columns come in another order.
-struct Reordered<T> {
-    inner: Box<dyn Source<T>>,
+struct Reordered<'a, T> {
+    inner: Box<dyn Source<T> + 'a>,
     /// For each column the one that it was.
     from: Vec<usize>,
     /// For each column of the inner source where it goes.
@@ -78,7 +76,7 @@ struct Reordered<T> {
     about: About,
 }
 
-impl<T: Real> Source<T> for Reordered<T> {
+impl<T: Real> Source<T> for Reordered<'_, T> {
     fn rows(&self) -> usize {
         self.inner.rows()
     }
@@ -93,6 +91,10 @@ impl<T: Real> Source<T> for Reordered<T> {
 
     fn batches(&self) -> usize {
         self.inner.batches()
+    }
+
+    fn shard_batches(&self) -> usize {
+        self.inner.shard_batches()
     }
 
     fn lane(&self, batches: Range<usize>) -> Result<Box<dyn Lane<T> + '_>> {
@@ -115,7 +117,7 @@ impl<T: Real> Source<T> for Reordered<T> {
 }
 
 struct ReorderedLane<'a, T> {
-    order: &'a Reordered<T>,
+    order: &'a Reordered<'a, T>,
     inner: Box<dyn Lane<T> + 'a>,
     /// The row being put in order.
     row: Vec<(u32, T)>,

@@ -3,9 +3,7 @@
 use mereo_core::{ClassView, Context, Dense, Likelihood, PartsView, Real, Result, Source};
 use mereo_report::{Drawn, ShownClasses};
 
-use crate::classify::Classified;
-use crate::fitted::Fitted;
-use crate::sample::draw;
+use crate::Fitted;
 
 /// Rows drawn from each class, and hybrids shown.
 const SAMPLES: usize = 8;
@@ -14,7 +12,7 @@ const HYBRIDS: usize = 6;
 const CLASSES: usize = 24;
 
 /// What is known of a model's classes.
-pub(crate) struct Classes {
+pub(super) struct Classes {
     names: Vec<String>,
     prior: Vec<f64>,
     class_state_prior: Vec<f64>,
@@ -32,7 +30,7 @@ struct Imagined {
 
 impl Classes {
     /// Nothing if the model has none.
-    pub(crate) fn of<T: Real>(
+    pub(super) fn of<T: Real>(
         fitted: &Fitted,
         data: Option<&dyn Source<T>>,
         model_name: &str,
@@ -49,7 +47,7 @@ impl Classes {
                 manifest: fitted.manifest.clone(),
                 steps: fitted.steps.clone(),
             };
-            let rows = draw(&hybrid, SAMPLES, false, context)?;
+            let rows = hybrid.sample(SAMPLES, false, context)?;
             let command = format!("mereo sample {model_name} -n 16 --no-noise {said} -o new.png");
             Ok(Imagined { name, rows, command })
         };
@@ -79,7 +77,7 @@ impl Classes {
         };
         if let Some(data) = data
             && let Some(confusion) =
-                Classified::of(fitted, data, Likelihood::Bound, context)?.confusion
+                fitted.classify(data, Likelihood::Bound, context)?.confusion
         {
             shown.counts = confusion.counts.concat();
             shown.labels = confusion.labels;
@@ -88,7 +86,7 @@ impl Classes {
     }
 
     /// What was drawn from each class, and from hybrids.
-    pub(crate) fn drawn(&self) -> [Vec<Drawn<'_>>; 2] {
+    pub(super) fn drawn(&self) -> [Vec<Drawn<'_>>; 2] {
         [&self.samples, &self.hybrids].map(|all| {
             all.iter()
                 .map(|Imagined { name, rows, command }| Drawn { name, rows, command })
@@ -97,7 +95,7 @@ impl Classes {
     }
 
     /// For the report.
-    pub(crate) fn shown<'a>(
+    pub(super) fn shown<'a>(
         &'a self,
         [samples, hybrids]: &'a [Vec<Drawn<'a>>; 2],
     ) -> ShownClasses<'a> {

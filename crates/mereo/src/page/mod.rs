@@ -1,39 +1,38 @@
 //! Computing what a report shows. The report crate only draws.
 
+mod classes;
+
 use std::path::Path;
 
-use mereo::AnyModel;
 use mereo_core::slots::ColumnMoments;
 use mereo_core::{
-    Block, ComponentsView, Context, Dense, Labels, PartsView, Real, Result, Scores, Source, Sparse,
-    Table, responsible_parts,
+    Block, ComponentsView, Context, Dense, Features as FeaturesOf, Labels, PartsView, Real, Result,
+    Scores, Source, Sparse, Table, responsible_parts,
 };
-use mereo_mixture::Covariance;
-use mereo_quantize::Gvq;
 use mereo_report::{Combination, Compared, FeaturesView, ShownLayer, ShownRows, Subject};
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::class_page::Classes;
-use crate::encode::codes;
-use crate::fit::{criteria, log_likelihood};
-use crate::fitted::{Fitted, for_each_batch};
-use crate::reconstruct::reconstruct;
-use crate::sample::draw;
-use crate::score::score;
+use self::classes::Classes;
+use crate::fitted::for_each_batch;
+use crate::{AnyModel, Fitted};
 
 /// Rows of data shown beside what the model makes of them, and rows drawn from the model.
 const ROWS: usize = 12;
 const SAMPLES: usize = 16;
 
 /// What the page and its command lines call things.
-pub(crate) struct Names<'a> {
-    pub(crate) title: &'a str,
-    pub(crate) model: &'a str,
-    pub(crate) data: Option<&'a str>,
+#[derive(Debug, Clone, Copy)]
+pub struct Names<'a> {
+    /// The page's title.
+    pub title: &'a str,
+    /// The model file.
+    pub model: &'a str,
+    /// The rows, if there are any.
+    pub data: Option<&'a str>,
 }
 
 /// Writes a report on a model, with rows of data if there are any, beside other models.
-pub(crate) fn write<T: Real>(
+pub fn write_report<T: Real>(
     fitted: &Fitted,
     others: &[Fitted],
     data: Option<&dyn Source<T>>,
@@ -45,7 +44,7 @@ pub(crate) fn write<T: Real>(
     let mut mean = view.map_or_else(Vec::new, |view| view.mean.to_vec());
     fitted.undo(&mut mean)?;
     let samples = match fitted.model.sampler() {
-        Some(_) => Some(draw(fitted, SAMPLES, varies_within(&fitted.model), context)?),
+        Some(_) => Some(fitted.sample(SAMPLES, fitted.model.varies_within_states(), context)?),
         None => None,
     };
     let seen = data.map(|data| Seen::of(fitted, data, context)).transpose()?;
@@ -99,19 +98,19 @@ fn mean_score<T: Real>(
     if fitted.model.scorer::<T>().is_none() {
         return Ok(None);
     }
-    let scores = score(fitted, data, None, context).map_err(|e| e.in_file(&fitted.path))?;
+    let scores = fitted.score(data, None, context).map_err(|e| e.in_file(&fitted.path))?;
     Ok(Some(scores.mean))
 }
 
 /// What a model is compared by.
 fn likelihood(fitted: &Fitted, shown: Option<f64>) -> Compared<'_> {
     let training = fitted.manifest.training.as_ref();
-    let counted = training.and_then(|training| criteria(&fitted.model, training));
+    let counted = fitted.criteria();
     Compared {
         name: fitted.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model"),
         kind: fitted.model.kind(),
         parameters: fitted.model.free_parameters(),
-        learned: training.map(|t| log_likelihood(t) / t.rows.max(1) as f64),
+        learned: training.map(|t| t.log_likelihood.unwrap_or(t.bound) / t.total_weight().max(f64::MIN_POSITIVE)),
         aic: counted.map(|counted| counted.aic),
         bic: counted.map(|counted| counted.bic),
         shown,
@@ -124,16 +123,17 @@ struct Layers(Vec<(String, Vec<f64>, Option<Dense<f64>>)>);
 
 impl Layers {
     fn of(fitted: &Fitted, context: &Context) -> Result<Self> {
-        let AnyModel::DeepGmm(model) = &fitted.model else { return Ok(Self(Vec::new())) };
+        let Some(model) = fitted.model.layers() else { return Ok(Self(Vec::new())) };
+        let columns = fitted.model.columns();
         let mut random = context.random("layers", [0, 0]);
         let draw: Vec<f64> =
-            (0..model.columns()).map(|_| StandardNormal.sample(&mut random)).collect();
+            (0..columns).map(|_| StandardNormal.sample(&mut random)).collect();
         let mut layers = Vec::new();
         for (l, &size) in model.sizes().iter().enumerate() {
             let mut looks = model.variations(l, &draw);
             fitted.undo(&mut looks)?;
-            let looks = Dense::new(size, model.columns(), looks)?;
-            let name = format!("Layer {}: {}", l + 1, model.kind(l).name());
+            let looks = Dense::new(size, columns, looks)?;
+            let name = format!("Layer {}: {}", l + 1, model.layer_kind(l));
             layers.push((name, model.usage(l), Some(looks)));
         }
         layers.push(("Paths".to_owned(), model.path_weight().to_vec(), None));
@@ -147,17 +147,6 @@ impl Layers {
             appearance: looks.as_ref(),
         });
         each.collect()
-    }
-}
-
-/// Whether most of what there is to see is how rows of one component differ, not the components' means.
-fn varies_within(model: &AnyModel) -> bool {
-    match model {
-        AnyModel::Student(_) | AnyModel::DeepGmm(_) => true,
-        AnyModel::Gmm(model) => {
-            !matches!(model.covariance(), Covariance::Spherical | Covariance::Diagonal)
-        }
-        _ => false,
     }
 }
 
@@ -195,14 +184,14 @@ impl Seen {
         let moments = ColumnMoments::of(raw, context)?;
         let deviation = (0..raw.columns()).map(|d| moments.variance(d).sqrt()).collect();
         let scores = match fitted.model.scorer::<T>() {
-            Some(_) => Some(score(fitted, raw, None, context)?),
+            Some(_) => Some(fitted.score(raw, None, context)?),
             None => None,
         };
         let shown = raw.rows().min(ROWS);
         let numbers: Vec<usize> = (0..shown).map(|i| i * raw.rows() / shown).collect();
         let picked = pick(raw, &numbers)?;
         let reconstruction = match fitted.model.reconstructor::<T>() {
-            Some(_) => Some(wide(&reconstruct(fitted, &picked, false, context)?)?),
+            Some(_) => Some(wide(&fitted.reconstruct(&picked, false, context)?)?),
             None => None,
         };
         let responsible = match fitted.model.explainer::<T>() {
@@ -240,7 +229,7 @@ impl Seen {
 
 /// Binary features, and how rows of data use them.
 struct Features<'a> {
-    model: &'a Gvq,
+    model: &'a dyn FeaturesOf,
     feature: Vec<f64>,
     origin: Vec<f64>,
     common: Vec<Combination>,
@@ -259,8 +248,8 @@ impl<'a> Features<'a> {
         seen: Option<&Seen>,
         context: &Context,
     ) -> Result<Option<Self>> {
-        let AnyModel::Gvq(model) = &fitted.model else { return Ok(None) };
-        let (n, d) = (model.features(), model.columns());
+        let Some(model) = fitted.model.features() else { return Ok(None) };
+        let (n, d) = (model.features(), fitted.model.columns());
         // What a feature adds, in the data's units: with it, less without it.
         let mut origin = model.origin().to_vec();
         let mut with: Vec<f64> = (0..model.feature().len())
@@ -276,8 +265,9 @@ impl<'a> Features<'a> {
         let prepared = fitted.prepared(raw)?;
         let mut counts = std::collections::BTreeMap::new();
         let mut shown = Vec::new();
+        let mut cells = Vec::new();
         for_each_batch(&*prepared, |batch| {
-            model.for_each_state(batch, |row, set, state| {
+            model.for_each_state(&batch.widen(&mut cells), &mut |row, set, state| {
                 *counts.entry((set, state)).or_insert(0.0) += batch.weight(row);
                 if seen.numbers.binary_search(&(batch.first_row + row)).is_ok() {
                     shown.push((set, state));
@@ -296,7 +286,7 @@ impl<'a> Features<'a> {
         features.rows = Some(shown);
         let sample = mereo_core::sample_rows(&*prepared, CURVE_ROWS, "features", context)?;
         for k in 0..=n {
-            let fewer = model.strongest(k);
+            let fewer = AnyModel::from(model.strongest(k));
             let bits = k as f64 + (model.sets() as f64).log2();
             features.curve.push((bits, error(&fewer, &sample, context)?));
         }
@@ -319,8 +309,9 @@ impl<'a> Features<'a> {
 }
 
 /// The root-mean-square error of the observed cells.
-fn error<T: Real>(model: &Gvq, rows: &Table<T>, context: &Context) -> Result<f64> {
-    let made = mereo_core::reconstruct::<T>(model, rows, context)?;
+fn error<T: Real>(model: &AnyModel, rows: &Table<T>, context: &Context) -> Result<f64> {
+    let Some(model) = model.reconstructor::<T>() else { return Ok(0.0) };
+    let made = mereo_core::reconstruct(model, rows, context)?;
     let (mut squares, mut cells) = (0.0f64, 0.0);
     for_each_batch(rows, |batch| {
         for row in 0..batch.rows {
@@ -344,7 +335,7 @@ fn states<T: Real>(
     let (Some(view), Some(_)) = (fitted.model.parts(), fitted.model.encoder::<T>()) else {
         return Ok(None);
     };
-    let codes = in_full(&codes(fitted, rows, context)?)?;
+    let codes = in_full(&fitted.encode(rows, context)?)?;
     let most_likely = |part: &[f64]| {
         (0..part.len()).max_by(|&a, &b| part[a].total_cmp(&part[b])).unwrap_or(0) as u32
     };

@@ -1,0 +1,181 @@
+//! Learning a model: steps, size, passes, and all that its file will say.
+
+use std::path::PathBuf;
+
+use mereo_core::{
+    Context, Error, Fingerprint, Manifest, Observer, Options, Params, Plan, Real, Result, Silent,
+    Source,
+};
+use mereo_data::steps::{StepKind, Steps};
+
+use crate::data_of::{Held, memory};
+use crate::fitted::{Borrowed, own_names};
+use crate::models::{AnyParams, Rows, model};
+use crate::{Fitted, models};
+
+/// How often the means of a model are about in memory while it is learned: means and variances of
+/// the state at hand, the best so far, and the sums of a few shards.
+const COPIES: usize = 12;
+
+/// A model to be learned: what was chosen for it, how rows are prepared, and how long to learn.
+///
+/// ```
+/// use mereo::Fit;
+/// use mereo::parts::McvqParams;
+/// let toy = mereo::data::toy::World::Shapes.make(Some(300), 0)?;
+/// let fitted = Fit::new(McvqParams::new(3, 9)).restarts(1).passes(20).seed(1).run(&toy.table)?;
+/// assert_eq!(fitted.model.kind(), "mcvq");
+/// # Ok::<(), mereo::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Fit {
+    params: AnyParams,
+    steps: Vec<StepKind>,
+    plan: Plan,
+    context: Context,
+}
+
+impl Fit {
+    /// A model with these parameters, and everything else at its default: the starts that this
+    /// kind of model wants, no preparation, seed 0, one thread.
+    pub fn new<P: Params>(params: P) -> Self {
+        Self::of(AnyParams::new::<P::Model>(params))
+    }
+
+    /// The same for parameters of any kind of model.
+    pub fn of(params: AnyParams) -> Self {
+        let plan = Plan { restarts: params.kind().restarts, ..Plan::default() };
+        Self { params, steps: Vec::new(), plan, context: Context::new(0) }
+    }
+
+    /// A model by its name, with options by theirs.
+    ///
+    /// ```
+    /// let options = serde_json::from_str(r#"{"components": 2}"#).unwrap();
+    /// let toy = mereo::data::toy::World::Shapes.make(Some(300), 0)?;
+    /// assert_eq!(mereo::Fit::named("pca", &options)?.run(&toy.table)?.model.kind(), "pca");
+    /// assert!(mereo::Fit::named("oracle", &options).is_err());
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn named(name: &str, options: &Options) -> Result<Self> {
+        let Some(kind) = model(name) else {
+            let names: Vec<_> = models().iter().map(|kind| kind.name).collect();
+            let problem = format!("`{name}` is not known; choose {}", names.join(", "));
+            return Err(Error::option("model", problem));
+        };
+        kind.chosen(options).map(Self::of)
+    }
+
+    /// How many starts to try; the best bound wins.
+    #[must_use]
+    pub fn restarts(mut self, restarts: usize) -> Self {
+        self.plan.restarts = restarts;
+        self
+    }
+
+    /// Most passes of each start.
+    #[must_use]
+    pub fn passes(mut self, passes: usize) -> Self {
+        self.plan.passes = passes;
+        self
+    }
+
+    /// Everything about starts, passes and checkpoints.
+    #[must_use]
+    pub fn plan(mut self, plan: Plan) -> Self {
+        self.plan = plan;
+        self
+    }
+
+    /// The seed of everything random.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.context = self.context.with_seed(seed);
+        self
+    }
+
+    /// Seed, threads and stop flag.
+    #[must_use]
+    pub fn context(mut self, context: &Context) -> Self {
+        self.context = context.clone();
+        self
+    }
+
+    /// Preparation of the rows, learned from them, kept with the model and undone on the way out.
+    #[must_use]
+    pub fn prepare(mut self, steps: &[StepKind]) -> Self {
+        self.steps = steps.to_vec();
+        self
+    }
+
+    /// What was chosen for the model.
+    pub fn params(&self) -> &AnyParams {
+        &self.params
+    }
+
+    /// Learns from a table or any other source.
+    pub fn run<T: Real>(&self, source: &dyn Source<T>) -> Result<Fitted> {
+        self.observed(Held::Stream(Box::new(Borrowed(source))), &mut Silent)
+    }
+
+    /// Learns from rows that are given away (prepared in memory, if they are there), telling an
+    /// observer. Nothing that is kept depends on clocks or threads.
+    pub fn observed<T: Real>(
+        &self,
+        held: Held<'_, T>,
+        observer: &mut dyn Observer,
+    ) -> Result<Fitted> {
+        self.params.check()?;
+        let mut manifest = Manifest::new(self.params.kind().name);
+        let raw = held.source();
+        self.check_memory(raw.columns())?;
+        manifest.columns = own_names(raw.about().names.as_deref()).map(<[String]>::to_vec);
+        manifest.picture = raw.about().picture;
+        if self.params.wants_labels() {
+            manifest.classes = raw.about().labels.as_ref().map(|labels| labels.names.clone());
+        }
+        manifest.absent = raw.absent();
+        let steps = match &*self.steps {
+            [] => None,
+            kinds => Some(Steps::learn(kinds, raw, &self.context)?),
+        };
+        if let Some(steps) = &steps {
+            manifest.fingerprint = Some(Fingerprint::of(raw, &self.context)?.to_string());
+            manifest.steps =
+                serde_json::to_value(steps).map_err(|e| Error::option("prepare", e))?;
+        }
+        let ready: Box<dyn Source<T> + '_> = match (held, &steps) {
+            (held, None) => held.into_source(),
+            (Held::Table(table), Some(steps)) => Box::new(steps.apply(table)?),
+            (Held::Stream(source), Some(steps)) => Box::new(steps.source(source)?),
+        };
+        let Self { plan, context, .. } = self;
+        let mut rows = Rows { source: T::lend(&*ready), plan, context, observer };
+        let (params, sizes) = self.params.sized(&mut rows)?;
+        manifest.params = params.to_json()?;
+        manifest.sizes = sizes;
+        let (model, training) = params.fit(&mut rows)?;
+        if steps.is_none() {
+            manifest.fingerprint = training.fingerprint.map(|own| own.to_string());
+        }
+        manifest.training = Some(training);
+        Ok(Fitted { path: PathBuf::new(), model, manifest, steps })
+    }
+
+    /// Complains about a model that the machine could not hold while it is learned.
+    fn check_memory(&self, columns: usize) -> Result<()> {
+        let (option, vectors) = self.params.vectors(columns);
+        let bytes = [columns, COPIES, size_of::<f64>()]
+            .into_iter()
+            .fold(vectors as u64, |product, factor| product.saturating_mul(factor as u64));
+        if bytes <= memory().unwrap_or(1 << 36) {
+            return Ok(());
+        }
+        let problem = format!(
+            "{vectors} states of {columns} columns take about {} GB to learn, more than this \
+             machine's memory; ask for fewer",
+            bytes >> 30
+        );
+        Err(Error::option(option, problem))
+    }
+}
