@@ -16,7 +16,7 @@ pub(crate) struct Block<'a, U> {
 }
 
 /// Memory for blocks.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct BlockWork<T, U> {
     row: Vec<T>,
     values: Vec<U>,

@@ -17,3 +17,22 @@ mod testing;
 pub use factor::{Fa, FaParams, Ppca, PpcaParams, Rotation};
 pub use nmf::{Loss, Nmf, NmfParams};
 pub use pca::{Pca, PcaParams};
+
+use mereo_core::Answer;
+
+/// Answers to all that linear models ask of rows, wherever the rows are.
+///
+/// ```
+/// let names: Vec<&str> = mereo_linear::answers().iter().map(|answer| answer.name()).collect();
+/// assert_eq!(names, ["products", "all rows", "nmf negative cell", "nmf sides", "factor", "nmf"]);
+/// ```
+pub fn answers() -> Vec<Answer> {
+    vec![
+        Answer::task::<spectrum::SumsTask<f32>, spectrum::SumsTask<f64>>(),
+        Answer::task::<spectrum::RowsTask<f32>, spectrum::RowsTask<f64>>(),
+        Answer::task::<nmf::NegativeTask, nmf::NegativeTask>(),
+        Answer::task::<nmf::SidesTask<f32>, nmf::SidesTask<f64>>(),
+        Answer::pass::<factor::FactorLearner<f32>, factor::FactorLearner<f64>>(),
+        Answer::pass::<nmf::NmfLearner<f32>, nmf::NmfLearner<f64>>(),
+    ]
+}

@@ -21,8 +21,9 @@ use mereo_core::math::{
     Eigen, Matrix, leading_eigen, orient, product, product_nt, product_self, product_tn, widest,
 };
 use mereo_core::slots::{Frame, QuickSums};
-use mereo_core::{Batch, Context, Real, Result, Source, Statistics, gather};
+use mereo_core::{Batch, Context, Real, Result, RowTask, Source, Statistics, gather};
 use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
 
 use crate::blocks::BlockWork;
 
@@ -96,8 +97,33 @@ impl Spectrum {
     }
 }
 
+/// Asks rows for their products in a frame's units: with `towards [L, D]` those with these directions,
+/// otherwise with one another.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(crate) struct SumsTask<T> {
+    frame: Frame<T>,
+    towards: Option<Vec<T>>,
+}
+
+impl<T: Real> RowTask<T> for SumsTask<T> {
+    const NAME: &'static str = "products";
+    type Statistics = Sums<T>;
+
+    fn statistics(&self) -> Sums<T> {
+        let d = self.frame.columns();
+        Sums::new(d, self.towards.as_ref().map_or(d, |directions| directions.len() / d.max(1)))
+    }
+
+    fn accumulate(&self, batch: &Batch<'_, T>, sums: &mut Sums<T>) {
+        sums.accumulate(batch, &self.frame, self.towards.as_deref());
+    }
+}
+
 /// Sums over rows in a frame's units.
-struct Sums<T> {
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(crate) struct Sums<T> {
     weight: f64,
     /// `[D]`.
     sum: QuickSums<T>,
@@ -105,7 +131,9 @@ struct Sums<T> {
     products: QuickSums<T>,
     /// All squares together; nothing if they stand in the diagonal of the products.
     squares: f64,
+    #[serde(skip)]
     projected: Vec<T>,
+    #[serde(skip)]
     blocks: BlockWork<T, T>,
 }
 
@@ -178,10 +206,6 @@ impl<T: Real> Statistics for Sums<T> {
         self.sum.reset();
         self.products.reset();
     }
-
-    fn bytes(&self) -> usize {
-        self.products.bytes()
-    }
 }
 
 /// Adds `w x` to `sum`, and makes of the row x that `√w x` whose products count w times.
@@ -210,12 +234,7 @@ fn by_covariance<T: Real>(
     context: &Context,
 ) -> Result<Spectrum> {
     let d = frame.columns();
-    let sums = gather(
-        source,
-        context,
-        || Sums::new(d, d),
-        |batch, sums: &mut Sums<T>| sums.accumulate(batch, frame, None),
-    )?;
+    let sums = gather(source, context, &SumsTask { frame: frame.clone(), towards: None })?;
     let mean = sums.mean(centred, d);
     let weight = sums.weight;
     let mut scatter = vec![0.0; d * d];
@@ -230,9 +249,40 @@ fn by_covariance<T: Real>(
     Ok(Spectrum { weight, mean, scatter: values, directions: vectors, total })
 }
 
+/// Asks for all rows, in a frame's units.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(crate) struct RowsTask<T> {
+    frame: Frame<T>,
+}
+
+impl<T: Real> RowTask<T> for RowsTask<T> {
+    const NAME: &'static str = "all rows";
+    type Statistics = Rows<T>;
+
+    fn statistics(&self) -> Rows<T> {
+        Rows { rows: Vec::new(), blocks: BlockWork::default() }
+    }
+
+    fn accumulate(&self, batch: &Batch<'_, T>, all: &mut Rows<T>) {
+        let Rows { rows, blocks } = all;
+        blocks.for_each(batch, &self.frame, |block| {
+            for (row, cells) in block.values.chunks_exact(self.frame.columns()).enumerate() {
+                let row = block.first + row;
+                if batch.weight(row) > 0.0 {
+                    rows.push((batch.first_row + row, batch.weight(row), cells.to_vec()));
+                }
+            }
+        });
+    }
+}
+
 /// All rows in memory, in a frame's units: each with its weight.
-struct Rows<T> {
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(crate) struct Rows<T> {
     rows: Vec<(usize, f64, Vec<f64>)>,
+    #[serde(skip)]
     blocks: BlockWork<T, f64>,
 }
 
@@ -254,18 +304,7 @@ fn by_gram<T: Real>(
     context: &Context,
 ) -> Result<Spectrum> {
     let d = frame.columns();
-    let zero = || Rows { rows: Vec::new(), blocks: BlockWork::default() };
-    let mut all = gather(source, context, zero, |batch, all: &mut Rows<T>| {
-        let Rows { rows, blocks } = all;
-        blocks.for_each(batch, frame, |block| {
-            for (row, cells) in block.values.chunks_exact(d).enumerate() {
-                let row = block.first + row;
-                if batch.weight(row) > 0.0 {
-                    rows.push((batch.first_row + row, batch.weight(row), cells.to_vec()));
-                }
-            }
-        });
-    })?;
+    let mut all = gather(source, context, &RowsTask { frame: frame.clone() })?;
     all.rows.sort_by_key(|row| row.0);
     let weight: f64 = all.rows.iter().map(|row| row.1).sum();
     let mut mean = vec![0.0; d];
@@ -315,13 +354,9 @@ fn randomised<T: Real>(
     orthonormalise(&mut directions, d);
     let mut pass = 1;
     loop {
-        let rounded: Vec<T> = directions.iter().map(|&q| T::from_f64(q)).collect();
-        let sums = gather(
-            source,
-            context,
-            || Sums::new(d, wide),
-            |batch, sums: &mut Sums<T>| sums.accumulate(batch, frame, Some(&rounded)),
-        )?;
+        let rounded = directions.iter().map(|&q| T::from_f64(q)).collect();
+        let task = SumsTask { frame: frame.clone(), towards: Some(rounded) };
+        let sums = gather(source, context, &task)?;
         let (mean, weight) = (sums.mean(centred, d), sums.weight);
         let mut image = vec![0.0; wide * d];
         sums.products.read(0, &mut image);

@@ -1,7 +1,7 @@
 //! Where mixtures begin: k-means, then the variances of its clusters.
 
 use mereo_core::slots::{Clusters, ColumnMoments, Lloyd, Survey};
-use mereo_core::{Context, Plan, Real, Result, Silent, Source, learn, sample_rows};
+use mereo_core::{Context, Plan, Real, Result, Silent, Source, sample_rows};
 
 /// Rows that the start is learned from (fewer if dense ones would be more cells than this), and
 /// for how many passes.
@@ -46,7 +46,7 @@ pub(crate) fn clusters<T: Real>(
     let lloyd = Lloyd::new(1, components, None, unit, &moments, survey.form.clone());
     let own = context.with_seed(context.seed().wrapping_add(restart as u64));
     let plan = Plan { passes: START_PASSES, tolerance: 1e-6, ..Plan::default() };
-    let mean = learn(&lloyd, &sample, &plan, &own, &mut Silent)?.state.mean;
+    let mean = lloyd.learn(&sample, &plan, &own, &mut Silent)?.state.mean;
     let clusters = Clusters::about(&sample, &mean, &survey.reference, context)?;
     // One row's worth of the whole column keeps small clusters from starting as spikes.
     let variance = (0..mean.len())

@@ -3,8 +3,8 @@
 use mereo_core::math::{HALF_LOG_TWO_PI, packed};
 use mereo_core::slots::{Frame, Survey};
 use mereo_core::{
-    Context, Dense, Learned, Observer, Plan, Real, Record, Restart, Result, Source, Status, Table,
-    Training, learn,
+    Context, Dense, Facts, Learned, Observer, Plan, Real, Record, Restart, Result, Source, Status,
+    Table, Training, learn,
 };
 
 use super::learner::{FactorLearner, Noise, State};
@@ -35,7 +35,7 @@ pub(crate) struct Principal {
 
 /// What the survey tells, and the units that follow.
 struct FactorSurvey<T> {
-    rows: f64,
+    facts: Facts,
     frame: Frame<T>,
     /// `[D]`: variances that floors are relative to, in the frame's units.
     reference: Vec<f64>,
@@ -46,7 +46,9 @@ struct FactorSurvey<T> {
 impl<T: Real> FactorSurvey<T> {
     /// In units of each column's deviation or, with noise that is shared, of one for all.
     fn of(source: &dyn Source<T>, noise: Noise, context: &Context) -> Result<Self> {
-        let Survey { moments, mut reference, .. } = Survey::of(source, context)?;
+        let survey = Survey::of(source, context)?;
+        let facts = survey.facts();
+        let Survey { moments, mut reference, .. } = survey;
         if noise == Noise::Shared {
             let d = reference.len();
             let variances: Vec<f64> = (0..d).map(|d| moments.variance(d)).collect();
@@ -61,7 +63,7 @@ impl<T: Real> FactorSurvey<T> {
         for (d, r) in reference.iter_mut().enumerate() {
             *r /= frame.scale(d).powi(2);
         }
-        Ok(Self { rows: moments.rows, frame, reference, log_scale, holes })
+        Ok(Self { facts, frame, reference, log_scale, holes })
     }
 }
 
@@ -89,16 +91,8 @@ fn fit_ppca_as<T: Real>(
     observer: &mut dyn Observer,
 ) -> Result<(Ppca, Training)> {
     params.check()?;
-    let described = format!("ppca {params:?}");
-    let found = principal(
-        described,
-        params.components,
-        params.variance_floor,
-        source,
-        plan,
-        context,
-        observer,
-    )?;
+    let floor = params.variance_floor;
+    let found = principal(params.components, floor, source, plan, context, observer)?;
     let d = found.mean.len();
     let mut loading = found.directions;
     for (direction, variance) in loading.chunks_exact_mut(d).zip(&found.variance) {
@@ -112,7 +106,6 @@ fn fit_ppca_as<T: Real>(
 /// The principal directions that make rows most likely under probabilistic PCA, which for
 /// complete rows are the eigenvectors of their covariance.
 pub(crate) fn principal<T: Real>(
-    described: String,
     n: usize,
     floor: f64,
     source: &dyn Source<T>,
@@ -134,7 +127,7 @@ pub(crate) fn principal<T: Real>(
         let variance: Vec<f64> =
             spectrum.scatter.iter().map(|s| (s / spectrum.weight).max(noise)).collect();
         let bound = log_likelihood(&spectrum, &variance, noise, d) - survey.log_scale;
-        let training = at_once(source.rows(), bound, plan, context, observer);
+        let training = at_once(source.rows(), survey.facts, bound, plan, context, observer);
         return Ok(Principal {
             mean: outward(&spectrum.mean),
             directions: spectrum.directions,
@@ -145,18 +138,19 @@ pub(crate) fn principal<T: Real>(
         });
     }
     check_numbers(n, d, packed(n + 1))?;
+    let first = first_state(&spectrum, noise, |_| noise);
     let learner = FactorLearner {
-        described,
         components: n,
         noise: Noise::Shared,
-        first: first_state(&spectrum, noise, |_| noise),
-        frame: &survey.frame,
+        frame: survey.frame.clone(),
         reference: survey.reference.clone(),
         floor,
         log_scale: survey.log_scale,
         holes: true,
+        facts: survey.facts,
     };
-    let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
+    let start = |restart| Ok(learner.start(&first, restart, context));
+    let Learned { state, training } = learn(&learner, start, source, plan, context, observer)?;
     let mut directions = rotated(&state.loading, n, &vec![1.0; d], Rotation::Principal)?;
     let noise = state.noise[0];
     let variance = directions
@@ -169,7 +163,7 @@ pub(crate) fn principal<T: Real>(
         directions,
         variance,
         noise: noise * unit * unit,
-        weight: survey.rows,
+        weight: survey.facts.weight,
         training,
     })
 }
@@ -197,6 +191,7 @@ fn log_likelihood(spectrum: &Spectrum, variance: &[f64], noise: f64, d: usize) -
 /// How a model came to be that needed no passes.
 fn at_once(
     rows: usize,
+    facts: Facts,
     bound: f64,
     plan: &Plan,
     context: &Context,
@@ -217,6 +212,8 @@ fn at_once(
     let restart = Restart { start: "closed form".into(), status, bounds: vec![bound] };
     Training {
         rows,
+        weight: not_rows(facts.weight, rows),
+        fingerprint: facts.fingerprint,
         seed: context.seed(),
         bound,
         log_likelihood: None,
@@ -225,6 +222,11 @@ fn at_once(
         best: 0,
         restarts: vec![restart],
     }
+}
+
+/// The weight of rows, if it is not their number.
+fn not_rows(weight: f64, rows: usize) -> Option<f64> {
+    Some(weight).filter(|&weight| weight != rows as f64)
 }
 
 /// Loadings along the leading directions, and noise beside them.
@@ -294,7 +296,6 @@ fn fit_fa_as<T: Real>(
         (v - w.iter().map(|w| w * w).sum::<f64>()).max(least)
     });
     let first = State { noise: noise.collect(), ..first };
-    let described = format!("fa {params:?}");
     let (state, mut training) = match summary {
         Some(table) => {
             // The summary is about the mean already.
@@ -302,28 +303,23 @@ fn fit_fa_as<T: Real>(
             let frame = Frame::<f64>::new(&zeros, &ones);
             let centre = first.mean.clone();
             let first = State { mean: zeros, ..first };
-            let learner = fa_learner(
-                described,
-                params,
-                &frame,
-                &survey.reference,
-                survey.log_scale,
-                false,
-                first,
-            );
-            let Learned { mut state, training } = learn(&learner, &table, plan, context, observer)?;
+            let learner = fa_learner(params, &survey, frame);
+            let start = |restart| Ok(learner.start(&first, restart, context));
+            let Learned { mut state, training } =
+                learn(&learner, start, &table, plan, context, observer)?;
             state.mean.iter_mut().zip(&centre).for_each(|(m, c)| *m += c);
             (state, training)
         }
         None => {
-            let (frame, reference) = (&survey.frame, &survey.reference);
-            let (scale, holes) = (survey.log_scale, survey.holes);
-            let learner = fa_learner(described, params, frame, reference, scale, holes, first);
-            let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
+            let learner = fa_learner(params, &survey, survey.frame.clone());
+            let start = |restart| Ok(learner.start(&first, restart, context));
+            let Learned { state, training } =
+                learn(&learner, start, source, plan, context, observer)?;
             (state, training)
         }
     };
     training.rows = source.rows();
+    training.weight = not_rows(survey.facts.weight, training.rows);
     let unit: Vec<f64> = match params.rotation {
         Rotation::Principal => state.noise.iter().map(|v| v.sqrt()).collect(),
         Rotation::Varimax => reference.iter().map(|v| v.sqrt()).collect(),
@@ -342,25 +338,21 @@ fn fit_fa_as<T: Real>(
     Ok((Fa::new(gaussian), training))
 }
 
-fn fa_learner<'a, T>(
-    described: String,
+/// Learns from rows, or from what stands in for them, in the units of this frame.
+fn fa_learner<T: Real, U>(
     params: &FaParams,
-    frame: &'a Frame<T>,
-    reference: &[f64],
-    log_scale: f64,
-    holes: bool,
-    first: State,
-) -> FactorLearner<'a, T> {
+    survey: &FactorSurvey<T>,
+    frame: Frame<U>,
+) -> FactorLearner<U> {
     FactorLearner {
-        described,
         components: params.components,
         noise: Noise::Own,
         frame,
-        reference: reference.to_vec(),
+        reference: survey.reference.clone(),
         floor: params.variance_floor,
-        log_scale,
-        holes,
-        first,
+        log_scale: survey.log_scale,
+        holes: survey.holes,
+        facts: survey.facts,
     }
 }
 

@@ -5,7 +5,7 @@ use mereo_core::math::{
     product_tn,
 };
 use mereo_core::slots::Frame;
-use mereo_core::{Batch, Context, Learner, Pass, Real, Result, Source, Start, Statistics};
+use mereo_core::{Batch, Context, Facts, Learner, Pass, Real, Start, Statistics};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use crate::gaussian::add_outer;
 const SPARSE: usize = 8;
 
 /// What the noise may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Noise {
     /// The same in all columns: probabilistic PCA.
     Shared,
@@ -26,7 +26,7 @@ pub(super) enum Noise {
 
 /// Parameters that the passes move, in the frame's units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct State {
+pub(crate) struct State {
     /// `[D]`.
     pub(super) mean: Vec<f64>,
     /// `[D, N]`: the loadings, column by column.
@@ -36,12 +36,12 @@ pub(super) struct State {
 }
 
 /// Learns a linear Gaussian model by EM.
-pub(super) struct FactorLearner<'a, T> {
-    /// Everything that the user chose, as text.
-    pub(super) described: String,
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(crate) struct FactorLearner<T> {
     pub(super) components: usize,
     pub(super) noise: Noise,
-    pub(super) frame: &'a Frame<T>,
+    pub(super) frame: Frame<T>,
     /// `[D]`: the variance of each column that floors are relative to.
     pub(super) reference: Vec<f64>,
     /// The smallest noise, as a fraction of that.
@@ -50,12 +50,12 @@ pub(super) struct FactorLearner<'a, T> {
     pub(super) log_scale: f64,
     /// Whether cells may be missing.
     pub(super) holes: bool,
-    /// The first start.
-    pub(super) first: State,
+    pub(super) facts: Facts,
 }
 
 /// What rows tell.
-pub(super) struct FactorStatistics {
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FactorStatistics {
     /// Weight of the rows without holes, and packed `[N+1]`: their `E[z̃z̃ᵀ]`.
     complete: f64,
     shared: Vec<f64>,
@@ -108,14 +108,10 @@ impl Statistics for FactorStatistics {
             list.fill(0.0);
         }
     }
-
-    fn bytes(&self) -> usize {
-        (self.own.len() + self.cross.len()) * size_of::<f64>()
-    }
 }
 
 /// What looking needs, once a pass.
-pub(super) struct Prepared {
+pub(crate) struct Prepared {
     /// `[D]`.
     mean: Vec<f64>,
     /// `[D, N]`: `w_d / ψ_d`.
@@ -133,7 +129,7 @@ pub(super) struct Prepared {
 }
 
 /// Memory for looking at a batch.
-pub(super) struct Work<T> {
+pub(crate) struct Work<T> {
     blocks: BlockWork<T, f64>,
     inner: Inner,
 }
@@ -157,7 +153,24 @@ struct Inner {
     own: Vec<f64>,
 }
 
-impl<T: Real> FactorLearner<'_, T> {
+impl<T: Real> FactorLearner<T> {
+    /// The first state of a restart: this one, and then ones with random loadings.
+    pub(super) fn start(&self, first: &State, restart: usize, context: &Context) -> Start<State> {
+        let mut state = first.clone();
+        if restart == 0 {
+            return Start { state, how: "principal directions".into() };
+        }
+        let mut random = context.random("factor start", [restart as u64, 0]);
+        let n = self.components;
+        for (loadings, reference) in state.loading.chunks_exact_mut(n).zip(&self.reference) {
+            for w in loadings {
+                let normal: f64 = StandardNormal.sample(&mut random);
+                *w = normal * (0.5 * reference / n as f64).sqrt();
+            }
+        }
+        Start { state, how: "random loadings".into() }
+    }
+
     /// The noise that explains what loadings leave over: its sum of squares, and its weight, in
     /// each column.
     fn set_noise(&self, state: &mut State, left: &[(f64, f64)]) {
@@ -333,39 +346,15 @@ fn with_one<'a>(vector: &[f64], room: &'a mut Vec<f64>) -> &'a [f64] {
     room
 }
 
-impl<T: Real> Learner<T> for FactorLearner<'_, T> {
+impl<T: Real> Learner<T> for FactorLearner<T> {
+    const NAME: &'static str = "factor";
     type State = State;
     type Prepared = Prepared;
     type Statistics = FactorStatistics;
     type Workspace = Work<T>;
 
-    fn describe(&self) -> String {
-        self.described.clone()
-    }
-
-    fn start(
-        &self,
-        _source: &dyn Source<T>,
-        restart: usize,
-        context: &Context,
-    ) -> Result<Start<State>> {
-        if restart == 0 {
-            return Ok(Start { state: self.first.clone(), how: "principal directions".into() });
-        }
-        let mut random = context.random("factor start", [restart as u64, 0]);
-        let n = self.components;
-        let mut state = self.first.clone();
-        for (loadings, reference) in state.loading.chunks_exact_mut(n).zip(&self.reference) {
-            for w in loadings {
-                let normal: f64 = StandardNormal.sample(&mut random);
-                *w = normal * (0.5 * reference / n as f64).sqrt();
-            }
-        }
-        Ok(Start { state, how: "random loadings".into() })
-    }
-
-    fn settled_from(&self, _restart: usize) -> usize {
-        0
+    fn facts(&self) -> Facts {
+        self.facts
     }
 
     fn prepare(&self, state: &State, _pass: Pass) -> Prepared {
@@ -437,7 +426,7 @@ impl<T: Real> Learner<T> for FactorLearner<'_, T> {
     ) {
         let (n, d) = (self.components, self.columns());
         let Work { blocks, inner } = work;
-        blocks.for_each(batch, self.frame, |block| {
+        blocks.for_each(batch, &self.frame, |block| {
             inner.squares.clear();
             for (row, cells) in block.values.chunks_exact_mut(d).enumerate() {
                 let weight = batch.weight(block.first + row);

@@ -57,5 +57,6 @@ mod tests;
 
 pub(crate) use fit::principal;
 pub use fit::{fit_fa, fit_ppca};
+pub(crate) use learner::FactorLearner;
 pub use model::{Fa, Ppca};
 pub use params::{FaParams, PpcaParams, Rotation};

@@ -2,12 +2,13 @@
 
 use mereo_core::slots::Survey;
 use mereo_core::{
-    Absent, Batch, Context, Error, Learned, Observer, Place, Plan, Real, Result, Source,
+    Absent, Batch, Context, Error, Learned, Observer, Place, Plan, Real, Result, RowTask, Source,
     Statistics, Training, column_name, gather, learn,
 };
+use serde::{Deserialize, Serialize};
 
 use super::learner::NmfLearner;
-use super::{Nmf, NmfParams};
+use super::{Nmf, NmfParams, starts};
 
 /// Most codes that are remembered from pass to pass.
 const REMEMBERED: usize = 1 << 28;
@@ -40,7 +41,8 @@ fn fit_as<T: Real>(
     params.check()?;
     let (n, d) = (params.components, source.columns());
     params.check_columns(d)?;
-    let moments = Survey::of(source, context)?.moments;
+    let survey = Survey::of(source, context)?;
+    let (facts, moments) = (survey.facts(), survey.moments);
     refuse_negative(source, context)?;
     let cells: f64 = moments.weight.iter().sum();
     let sum: f64 = moments.weight.iter().zip(&moments.mean).map(|(n, m)| n * m).sum();
@@ -51,9 +53,9 @@ fn fit_as<T: Real>(
         None => cells < moments.rows * d as f64 * (1.0 - 1e-12),
     };
     let remember = source.rows().checked_mul(n).is_some_and(|codes| codes <= REMEMBERED);
-    let keep = plan.checkpoints.is_some();
-    let learner = NmfLearner::new(params, source, mean, holes, remember, keep);
-    let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
+    let learner = NmfLearner::new(params, source, mean, holes, remember, facts);
+    let start = |restart| starts::start(params, source, learner.inverse, restart, context);
+    let Learned { state, training } = learn(&learner, start, source, plan, context, observer)?;
     // Components add up to 1, so that codes are in the data's units.
     let mut component = state.component;
     for w in component.chunks_exact_mut(d) {
@@ -67,9 +69,13 @@ fn fit_as<T: Real>(
     Ok((Nmf::new(component, d, params.loss), training))
 }
 
+/// Asks for the first negative cell.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct NegativeTask;
+
 /// The first negative cell.
-#[derive(Default)]
-struct Negative(Option<(usize, usize, f64)>);
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Negative(Option<(usize, usize, f64)>);
 
 impl Statistics for Negative {
     fn merge(&mut self, other: &Self) {
@@ -81,8 +87,15 @@ impl Statistics for Negative {
     }
 }
 
-fn refuse_negative<T: Real>(source: &dyn Source<T>, context: &Context) -> Result<()> {
-    let look = |batch: &Batch<'_, T>, negative: &mut Negative| {
+impl<T: Real> RowTask<T> for NegativeTask {
+    const NAME: &'static str = "nmf negative cell";
+    type Statistics = Negative;
+
+    fn statistics(&self) -> Negative {
+        Negative::default()
+    }
+
+    fn accumulate(&self, batch: &Batch<'_, T>, negative: &mut Negative) {
         let stored = match batch.block {
             mereo_core::Block::Dense { values, .. } | mereo_core::Block::Sparse { values, .. } => {
                 values
@@ -98,8 +111,11 @@ fn refuse_negative<T: Real>(source: &dyn Source<T>, context: &Context) -> Result
                 }
             });
         }
-    };
-    match gather(source, context, Negative::default, look)?.0 {
+    }
+}
+
+fn refuse_negative<T: Real>(source: &dyn Source<T>, context: &Context) -> Result<()> {
+    match gather(source, context, &NegativeTask)?.0 {
         None => Ok(()),
         Some((row, column, x)) => Err(Error::found(
             Place::at_row(row).column(column_name(source.about().names.as_deref(), column)),

@@ -1,9 +1,7 @@
 //! The passes of NMF: see the [module](super) for the derivation.
 
-use std::sync::Mutex;
-
 use mereo_core::math::{Matrix, dot, product, product_nt, product_tn};
-use mereo_core::{Batch, Block, Context, Learner, Pass, Real, Result, Source, Start, Statistics};
+use mereo_core::{Batch, Block, Facts, Learner, Memory, Pass, Real, Source, Statistics};
 use serde::{Deserialize, Serialize};
 
 use super::kernels::{TINY, descend, multiply, ratios};
@@ -17,21 +15,13 @@ const ROUNDS: usize = 2;
 
 /// What the passes move, in units of the mean cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct State {
+pub(crate) struct State {
     /// `[N, D]`.
     pub(super) component: Vec<f64>,
-    /// The codes, batch by batch, if a checkpoint is to hold them.
-    codes: Vec<f64>,
-}
-
-impl State {
-    pub(super) fn new(component: Vec<f64>) -> Self {
-        Self { component, codes: Vec::new() }
-    }
 }
 
 /// How a source is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Way {
     /// By matrix products: codes are `[N, R]`, sums `[N, D]`.
     Products,
@@ -40,23 +30,24 @@ enum Way {
 }
 
 /// Learns components and codes in turn.
-pub(super) struct NmfLearner<'a, T> {
-    pub(super) params: &'a NmfParams,
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(crate) struct NmfLearner<T> {
+    pub(super) params: NmfParams,
     pub(super) columns: usize,
-    pub(super) batch_rows: usize,
     way: Way,
     /// Whether cells may be missing.
     pub(super) holes: bool,
     /// One over the mean cell.
     pub(super) inverse: T,
-    /// The codes of each batch, empty as long as they are new.
-    pub(super) codes: Option<Vec<Mutex<Vec<T>>>>,
-    /// Whether states carry the codes.
-    pub(super) keep: bool,
+    /// Whether codes are remembered from pass to pass.
+    remember: bool,
+    facts: Facts,
 }
 
 /// What rows tell.
-pub(super) struct NmfStatistics<T> {
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct NmfStatistics {
     /// Numerators, or `B`.
     pub(super) above: Vec<f64>,
     /// Denominators, one for every number of `above`, or `[N]`: the codes' sums.
@@ -64,10 +55,9 @@ pub(super) struct NmfStatistics<T> {
     /// `[N, N]`: `A`.
     pub(super) gram: Vec<f64>,
     pub(super) loss: f64,
-    pub(super) part: Vec<T>,
 }
 
-impl<T: Real> Statistics for NmfStatistics<T> {
+impl Statistics for NmfStatistics {
     fn merge(&mut self, other: &Self) {
         self.loss += other.loss;
         let pairs = [
@@ -86,14 +76,10 @@ impl<T: Real> Statistics for NmfStatistics<T> {
             sums.fill(0.0);
         }
     }
-
-    fn bytes(&self) -> usize {
-        (self.above.len() + self.below.len()) * size_of::<f64>()
-    }
 }
 
 /// What looking needs, once a pass.
-pub(super) struct Prepared<T> {
+pub(crate) struct Prepared<T> {
     /// `[N, D]`.
     pub(super) component: Vec<T>,
     /// `[D, N]`, to look row by row.
@@ -104,12 +90,24 @@ pub(super) struct Prepared<T> {
     pub(super) gram: Vec<T>,
     /// What new codes are.
     pub(super) flat: T,
+    /// Whether all codes are new.
+    new: bool,
+}
+
+/// What looking at batches remembers and needs.
+#[derive(Default)]
+pub(crate) struct NmfWork<T> {
+    /// Codes that are not remembered.
+    codes: Vec<T>,
+    memory: Memory<T>,
+    work: Work<T>,
 }
 
 /// Memory for looking at a batch.
 #[derive(Default)]
 pub(super) struct Work<T> {
-    pub(super) codes: Vec<T>,
+    /// `[N, D]`: what a batch adds.
+    pub(super) part: Vec<T>,
     pub(super) cells: Vec<T>,
     pub(super) mask: Vec<T>,
     pub(super) rebuilt: Vec<T>,
@@ -123,28 +121,25 @@ pub(super) struct Work<T> {
     pub(super) losses: Vec<f64>,
 }
 
-impl<'a, T: Real> NmfLearner<'a, T> {
+impl<T: Real> NmfLearner<T> {
     pub(super) fn new(
-        params: &'a NmfParams,
+        params: &NmfParams,
         source: &dyn Source<T>,
         mean: f64,
         holes: bool,
         remember: bool,
-        keep: bool,
+        facts: Facts,
     ) -> Self {
         let dense = source.absent().is_none();
         let products = dense && (params.loss == Loss::Kl || !holes);
-        let codes = remember
-            .then(|| (0..source.batches().max(1)).map(|_| Mutex::new(Vec::new())).collect());
         Self {
-            params,
+            params: params.clone(),
             columns: source.columns(),
-            batch_rows: source.batch_rows(),
             way: if products { Way::Products } else { Way::Rows },
             holes,
             inverse: T::from_f64(1.0 / mean),
-            codes,
-            keep: keep && remember,
+            remember,
+            facts,
         }
     }
 
@@ -157,16 +152,17 @@ impl<'a, T: Real> NmfLearner<'a, T> {
         &self,
         prepared: &Prepared<T>,
         batch: &Batch<'_, T>,
-        codes: &mut Vec<T>,
+        codes: &mut [T],
+        updates: usize,
         work: &mut Work<T>,
-        statistics: &mut NmfStatistics<T>,
+        statistics: &mut NmfStatistics,
     ) {
         let (n, d, rows) = (self.params.components, self.columns, batch.rows);
         let Block::Dense { values, .. } = batch.block else { return };
-        let Work { cells, mask, rebuilt, above, below, weighted, gram, step, losses, .. } = work;
+        let Work { part, cells, mask, rebuilt, above, below, weighted, gram, step, losses, .. } =
+            work;
         cells.clear();
         cells.extend(values.iter().map(|&x| x * self.inverse));
-        let updates = self.updates(codes, rows, prepared.flat);
         let component = Matrix::new(&prepared.component, n, d);
         above.resize(n * rows, T::ZERO);
         let is_kl = self.params.loss == Loss::Kl;
@@ -206,7 +202,7 @@ impl<'a, T: Real> NmfLearner<'a, T> {
             }
         };
         let codes_now = Matrix::new(weighted, n, rows);
-        let part = &mut statistics.part;
+        part.resize(n * d, T::ZERO);
         let told = if is_kl { &*rebuilt } else { &*cells };
         product(part, codes_now, Matrix::new(told, rows, d), false);
         add_up(&mut statistics.above, part);
@@ -243,62 +239,25 @@ impl<'a, T: Real> NmfLearner<'a, T> {
             .sum();
         statistics.loss += (0.5 * (squares - 2.0 * cross + own)).max(0.0);
     }
-
-    /// Makes new codes if there are none, and says how often to update them.
-    pub(super) fn updates(&self, codes: &mut Vec<T>, rows: usize, flat: T) -> usize {
-        let wanted = rows * self.params.components;
-        if codes.len() == wanted && self.codes.is_some() {
-            return 1;
-        }
-        codes.clear();
-        codes.resize(wanted, flat);
-        if self.codes.is_some() { NEW } else { FORGOTTEN }
-    }
 }
 
 fn add_up<T: Real>(sums: &mut [f64], part: &[T]) {
     sums.iter_mut().zip(part).for_each(|(s, p)| *s += p.to_f64());
 }
 
-fn lock<T>(codes: &Mutex<Vec<T>>) -> std::sync::MutexGuard<'_, Vec<T>> {
-    codes.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-impl<T: Real> Learner<T> for NmfLearner<'_, T> {
+impl<T: Real> Learner<T> for NmfLearner<T> {
+    const NAME: &'static str = "nmf";
     type State = State;
     type Prepared = Prepared<T>;
-    type Statistics = NmfStatistics<T>;
-    type Workspace = Work<T>;
+    type Statistics = NmfStatistics;
+    type Workspace = NmfWork<T>;
 
-    fn describe(&self) -> String {
-        format!("nmf {:?}", self.params)
-    }
-
-    fn start(
-        &self,
-        source: &dyn Source<T>,
-        restart: usize,
-        context: &Context,
-    ) -> Result<Start<State>> {
-        super::starts::start(self.params, source, self.inverse, restart, context)
-    }
-
-    fn settled_from(&self, _restart: usize) -> usize {
-        0
+    fn facts(&self) -> Facts {
+        self.facts
     }
 
     fn prepare(&self, state: &State, pass: Pass) -> Prepared<T> {
         let (n, d) = (self.params.components, self.columns);
-        if let Some(all) = &self.codes {
-            if pass.pass == 0 {
-                all.iter().for_each(|codes| lock(codes).clear());
-            } else if !state.codes.is_empty() && all.iter().all(|codes| lock(codes).is_empty()) {
-                // Taken up from a checkpoint.
-                for (codes, stored) in all.iter().zip(state.codes.chunks(self.batch_rows * n)) {
-                    *lock(codes) = stored.iter().map(|&h| T::from_f64(h)).collect();
-                }
-            }
-        }
         let component: Vec<T> = state.component.iter().map(|&w| T::from_f64(w)).collect();
         let by_column = match self.way {
             Way::Products => Vec::new(),
@@ -323,49 +282,70 @@ impl<T: Real> Learner<T> for NmfLearner<'_, T> {
             sums: sums.into_iter().map(T::from_f64).collect(),
             gram,
             flat: T::from_f64(1.0 / typical.max(TINY)),
+            new: pass.pass == 0,
         }
     }
 
-    fn statistics(&self) -> NmfStatistics<T> {
+    fn statistics(&self) -> NmfStatistics {
         let (n, d) = (self.params.components, self.columns);
         NmfStatistics {
             above: vec![0.0; n * d],
             below: vec![0.0; if self.holes { n * d } else { n }],
             gram: vec![0.0; if self.by_squares() { n * n } else { 0 }],
             loss: 0.0,
-            part: vec![T::ZERO; if self.way == Way::Products { n * d } else { 0 }],
         }
     }
 
-    fn workspace(&self) -> Work<T> {
-        Work::default()
+    fn workspace(&self) -> NmfWork<T> {
+        NmfWork::default()
     }
 
     fn accumulate(
         &self,
         prepared: &Prepared<T>,
         batch: &Batch<'_, T>,
-        work: &mut Work<T>,
-        statistics: &mut NmfStatistics<T>,
+        work: &mut NmfWork<T>,
+        statistics: &mut NmfStatistics,
     ) {
-        let mut codes = std::mem::take(&mut work.codes);
-        let remembered =
-            self.codes.as_ref().and_then(|all| all.get(batch.first_row / self.batch_rows));
-        let mut remembered = remembered.map(lock);
-        let own = remembered.as_deref_mut().unwrap_or(&mut codes);
-        match self.way {
-            Way::Products => self.look_products(prepared, batch, own, work, statistics),
-            Way::Rows => self.look_rows(prepared, batch, own, work, statistics),
+        let NmfWork { codes, memory, work } = work;
+        let (rows, n) = (batch.rows, self.params.components);
+        let (codes, known) = if self.remember {
+            memory.rows_mut(batch.first_row, rows, n, prepared.new)
+        } else {
+            codes.resize(rows * n, T::ZERO);
+            (&mut codes[..], false)
+        };
+        if !known {
+            codes.fill(prepared.flat);
         }
-        drop(remembered);
-        work.codes = codes;
+        let updates = match (self.remember, known) {
+            (true, true) => 1,
+            (true, false) => NEW,
+            (false, _) => FORGOTTEN,
+        };
+        match self.way {
+            Way::Products => self.look_products(prepared, batch, codes, updates, work, statistics),
+            Way::Rows => self.look_rows(prepared, batch, codes, updates, work, statistics),
+        }
     }
 
-    fn bound(&self, statistics: &NmfStatistics<T>) -> f64 {
+    fn remembers_rows(&self) -> bool {
+        self.remember
+    }
+
+    fn memory(&self, workspace: &NmfWork<T>) -> Vec<f64> {
+        workspace.memory.keep()
+    }
+
+    fn remember(&self, workspace: &mut NmfWork<T>, memory: &[f64]) {
+        workspace.memory.recall(memory);
+    }
+
+    fn bound(&self, statistics: &NmfStatistics) -> f64 {
         -statistics.loss
     }
 
-    fn update(&self, state: &mut State, statistics: &NmfStatistics<T>, _pass: Pass) -> Vec<String> {
+    fn update(&self, state: &mut State, statistics: &NmfStatistics, _pass: Pass) -> Vec<String> {
         let (n, d) = (self.params.components, self.columns);
         let at = |j: usize, c: usize| match self.way {
             Way::Products => j * d + c,
@@ -396,12 +376,6 @@ impl<T: Real> Learner<T> for NmfLearner<'_, T> {
                         state.component[j * d + c] *= statistics.above[at(j, c)] / below;
                     }
                 }
-            }
-        }
-        if let (true, Some(all)) = (self.keep, &self.codes) {
-            state.codes.clear();
-            for codes in all {
-                state.codes.extend(lock(codes).iter().map(|h| h.to_f64()));
             }
         }
         Vec::new()

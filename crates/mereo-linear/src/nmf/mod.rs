@@ -54,6 +54,9 @@ mod starts;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use fit::NegativeTask;
 pub use fit::fit;
+pub(crate) use learner::NmfLearner;
 pub use model::Nmf;
 pub use params::{Loss, NmfParams};
+pub(crate) use starts::SidesTask;

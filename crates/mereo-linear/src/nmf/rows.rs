@@ -8,17 +8,17 @@ use super::Loss;
 use super::kernels::{TINY, descend, descend_row, multiply};
 use super::learner::{NmfLearner, NmfStatistics, Prepared, Work};
 
-impl<T: Real> NmfLearner<'_, T> {
+impl<T: Real> NmfLearner<T> {
     pub(super) fn look_rows(
         &self,
         prepared: &Prepared<T>,
         batch: &Batch<'_, T>,
-        codes: &mut Vec<T>,
+        codes: &mut [T],
+        updates: usize,
         work: &mut Work<T>,
-        statistics: &mut NmfStatistics<T>,
+        statistics: &mut NmfStatistics,
     ) {
         let n = self.params.components;
-        let updates = self.updates(codes, batch.rows, prepared.flat);
         for (row, code) in codes.chunks_exact_mut(n).enumerate() {
             work.row.clear();
             let stored = &mut work.row;
@@ -54,7 +54,7 @@ impl<T: Real> NmfLearner<'_, T> {
         weight: f64,
         updates: usize,
         work: &mut Work<T>,
-        statistics: &mut NmfStatistics<T>,
+        statistics: &mut NmfStatistics,
     ) -> f64 {
         let n = code.len();
         let of = |column: usize| &prepared.by_column[column * n..(column + 1) * n];
@@ -115,7 +115,7 @@ impl<T: Real> NmfLearner<'_, T> {
         weight: f64,
         updates: usize,
         work: &mut Work<T>,
-        statistics: &mut NmfStatistics<T>,
+        statistics: &mut NmfStatistics,
     ) -> f64 {
         let (n, d) = (code.len(), self.columns);
         let Work { row, own, step: left, .. } = work;
@@ -155,7 +155,7 @@ fn frobenius_row<T: Real>(
     weight: f64,
     updates: usize,
     work: &mut Work<T>,
-    statistics: &mut NmfStatistics<T>,
+    statistics: &mut NmfStatistics,
 ) -> f64 {
     let n = code.len();
     let Work { row, above, step, .. } = work;

@@ -2,8 +2,9 @@
 
 use mereo_core::math::{Matrix, product_nt};
 use mereo_core::slots::Frame;
-use mereo_core::{Batch, Context, Real, Result, Source, Start, Statistics, gather};
+use mereo_core::{Batch, Context, Real, Result, RowTask, Source, Start, Statistics, gather};
 use rand::RngExt;
+use serde::{Deserialize, Serialize};
 
 use super::NmfParams;
 use super::learner::State;
@@ -24,20 +25,15 @@ pub(super) fn start<T: Real>(
     let mut random = context.random("nmf start", [restart as u64, 0]);
     let mut component: Vec<f64> = (0..n * d).map(|_| random.random::<f64>() + LEAST).collect();
     if restart > 0 {
-        return Ok(Start { state: State::new(component), how: "random".into() });
+        return Ok(Start { state: State { component }, how: "random".into() });
     }
     let unit = 1.0 / inverse.to_f64();
     let frame = Frame::new(&vec![0.0; d], &vec![unit * unit; d]);
     let known = n.min(d).min(source.rows());
     let way = Way::of(source.rows(), d, known);
     let spectrum = Spectrum::of(source, &frame, known, false, way, context)?;
-    let directions: Vec<T> = spectrum.directions.iter().map(|&v| T::from_f64(v)).collect();
-    let sides = gather(
-        source,
-        context,
-        || Sides::new(known),
-        |batch, sides: &mut Sides<T>| sides.accumulate(batch, &frame, &directions),
-    )?;
+    let directions = spectrum.directions.iter().map(|&v| T::from_f64(v)).collect();
+    let sides = gather(source, context, &SidesTask { frame, directions })?;
     for (j, own) in component.chunks_exact_mut(d).take(known).enumerate() {
         let direction = &spectrum.directions[j * d..(j + 1) * d];
         let length = |sign: f64| -> f64 {
@@ -52,30 +48,34 @@ pub(super) fn start<T: Real>(
             *w = (sign * v / largest).max(LEAST);
         }
     }
-    Ok(Start { state: State::new(component), how: "singular vectors".into() })
+    Ok(Start { state: State { component }, how: "singular vectors".into() })
 }
 
-/// For each direction the squares of the rows' places along it, on its positive side and on its
-/// negative one.
-struct Sides<T> {
-    squares: Vec<[f64; 2]>,
-    blocks: BlockWork<T, T>,
-    places: Vec<T>,
+/// Asks rows on which side of directions `[L, D]` they are.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(crate) struct SidesTask<T> {
+    frame: Frame<T>,
+    directions: Vec<T>,
 }
 
-impl<T: Real> Sides<T> {
-    fn new(directions: usize) -> Self {
+impl<T: Real> RowTask<T> for SidesTask<T> {
+    const NAME: &'static str = "nmf sides";
+    type Statistics = Sides<T>;
+
+    fn statistics(&self) -> Sides<T> {
+        let directions = self.directions.len() / self.frame.columns().max(1);
         let squares = vec![[0.0; 2]; directions];
-        Self { squares, blocks: BlockWork::default(), places: Vec::new() }
+        Sides { squares, blocks: BlockWork::default(), places: Vec::new() }
     }
 
-    fn accumulate(&mut self, batch: &Batch<'_, T>, frame: &Frame<T>, directions: &[T]) {
-        let Self { squares, blocks, places } = self;
+    fn accumulate(&self, batch: &Batch<'_, T>, sides: &mut Sides<T>) {
+        let Sides { squares, blocks, places } = sides;
         let (n, d) = (squares.len(), batch.columns);
-        blocks.for_each(batch, frame, |block| {
+        blocks.for_each(batch, &self.frame, |block| {
             places.resize(block.rows * n, T::ZERO);
             let cells = Matrix::new(block.values, block.rows, d);
-            product_nt(places, cells, Matrix::new(directions, n, d), false);
+            product_nt(places, cells, Matrix::new(&self.directions, n, d), false);
             for (row, places) in places.chunks_exact(n).enumerate() {
                 let weight = batch.weight(block.first + row);
                 for (side, place) in squares.iter_mut().zip(places) {
@@ -85,6 +85,18 @@ impl<T: Real> Sides<T> {
             }
         });
     }
+}
+
+/// For each direction the squares of the rows' places along it, on its positive side and on its
+/// negative one.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(crate) struct Sides<T> {
+    squares: Vec<[f64; 2]>,
+    #[serde(skip)]
+    blocks: BlockWork<T, T>,
+    #[serde(skip)]
+    places: Vec<T>,
 }
 
 impl<T: Real> Statistics for Sides<T> {

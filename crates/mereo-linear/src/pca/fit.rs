@@ -32,8 +32,7 @@ fn fit_as<T: Real>(
     observer: &mut dyn Observer,
 ) -> Result<(Pca, Training)> {
     params.check()?;
-    let described = format!("pca {params:?}");
-    let found = principal(described, params.components, FLOOR, source, plan, context, observer)?;
+    let found = principal(params.components, FLOOR, source, plan, context, observer)?;
     // The variance of a sample; a single row has none to tell.
     let sample = if found.weight > 1.0 { found.weight / (found.weight - 1.0) } else { 1.0 };
     let explained = found.variance.iter().map(|v| v * sample).collect();

@@ -43,15 +43,23 @@ fn fit_as<T: Real>(
     };
     let scales = survey.moments.weight.iter().enumerate().map(|(d, n)| n * frame.scale(d).ln());
     let log_scale = scales.sum();
-    let learner = DeepLearner { params, survey: &survey, frame, log_scale, context };
-    let Learned { state, mut training } = learn(&learner, source, plan, context, observer)?;
+    let learner = DeepLearner {
+        params: params.clone(),
+        survey,
+        frame,
+        log_scale,
+        rows: source.rows(),
+        seed: context.seed(),
+    };
+    let start = |restart| learner.start(source, restart, context);
+    let Learned { state, mut training } = learn(&learner, start, source, plan, context, observer)?;
     let mut layers = state.layers;
     in_data_units(&mut layers, &learner.frame, scaled_layer(&params.kinds));
     let model = DeepGmm::new(layers);
     // Coordinate search is for more paths than can all be tried; then they cannot be summed either.
     if params.search == Search::Full && !context.stop().asked() {
         let scores = score(&model, source, context)?;
-        training.log_likelihood = Some(scores.mean * survey.moments.rows);
+        training.log_likelihood = Some(scores.mean * learner.survey.moments.rows);
     }
     Ok((model, training))
 }

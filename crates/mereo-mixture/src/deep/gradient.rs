@@ -16,6 +16,8 @@
 //!
 //! Scales and diagonals go a part of the way to their closed form; orthogonal layers wait for EM.
 
+use std::ops::Range;
+
 use mereo_core::math::{Matrix, inverse, product, product_tn};
 
 use super::LayerKind;
@@ -35,9 +37,22 @@ pub(super) fn schedule(pass: usize, sweeps: usize) -> Option<(f64, usize)> {
     (pass < steps).then(|| (FIRST_RATE * (1.0 - pass as f64 / steps as f64), pass % PARTS))
 }
 
-/// The rows of a batch that belong to a part.
-pub(super) fn rows_of(part: usize, rows: usize) -> std::ops::Range<usize> {
-    part * rows / PARTS..(part + 1) * rows / PARTS
+/// The places in a batch of those of its rows that belong to a part. Which rows these are depends on
+/// their numbers alone: every `stretch` of the rows of the table, and what is left at its end, is divided
+/// into parts, however it is cut into batches.
+pub(super) fn rows_of(
+    part: usize,
+    batch: Range<usize>,
+    stretch: usize,
+    rows: usize,
+) -> impl Iterator<Item = Range<usize>> {
+    (batch.start / stretch..batch.end.div_ceil(stretch)).filter_map(move |number| {
+        let first = number * stretch;
+        let size = stretch.min(rows.saturating_sub(first));
+        let start = (first + part * size / PARTS).max(batch.start);
+        let end = (first + (part + 1) * size / PARTS).min(batch.end);
+        (start < end).then(|| start - batch.start..end - batch.start)
+    })
 }
 
 impl Node {
@@ -110,4 +125,31 @@ fn towards(from: &Affine, to: &Affine, rate: f64) -> Option<Affine> {
         matrix: between(&from.matrix, &to.matrix),
         offset: between(&from.offset, &to.offset),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_the_rows_are_the_same_however_they_are_cut_into_batches() {
+        let cut = |batch: usize| -> Vec<Vec<usize>> {
+            let of = |part: usize| {
+                let batches = (0..1000usize).step_by(batch).flat_map(move |first| {
+                    let rows = first..(first + batch).min(1000);
+                    rows_of(part, rows, 300, 1000).flatten().map(move |row| first + row)
+                });
+                batches.collect()
+            };
+            (0..PARTS).map(of).collect()
+        };
+        let whole = cut(1000);
+        assert!(whole.iter().all(|rows| rows.len().abs_diff(1000 / PARTS) <= 4));
+        let mut all = whole.concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..1000).collect::<Vec<_>>());
+        for batch in [1, 7, 64, 300, 512] {
+            assert_eq!(cut(batch), whole, "{batch}");
+        }
+    }
 }

@@ -2,7 +2,8 @@
 
 use mereo_core::slots::{Frame, Survey, WorstRows, responsibilities};
 use mereo_core::{
-    Batch, Context, Learner, Memory, Pass, Real, Result, Source, Start, Statistics, in_parallel,
+    Batch, Context, Facts, Learner, Memory, Pass, Real, Result, Source, Start, Statistics,
+    batch_rows, in_parallel,
 };
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -29,24 +30,31 @@ const RANDOM_SWEEPS: usize = 2;
 
 /// Parameters that the passes move, in the frame's units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct State {
+pub(crate) struct State {
     pub(super) layers: Layers,
     /// How often unused components were revived.
     pub(super) reseeds: u32,
 }
 
 /// Learns a Deep Gaussian mixture by EM.
-pub(super) struct DeepLearner<'a, T> {
-    pub(super) params: &'a DeepGmmParams,
-    pub(super) survey: &'a Survey<T>,
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(crate) struct DeepLearner<T> {
+    pub(super) params: DeepGmmParams,
+    pub(super) survey: Survey<T>,
     pub(super) frame: Frame<T>,
     /// What densities in the frame's units are above those in the data's, all rows together.
     pub(super) log_scale: f64,
-    pub(super) context: &'a Context,
+    /// Number of rows.
+    pub(super) rows: usize,
+    /// What random paths are drawn with.
+    pub(super) seed: u64,
 }
 
 /// What rows tell.
-pub(super) struct DeepStatistics<T> {
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(crate) struct DeepStatistics<T> {
     pub(super) paths: MixtureStatistics<T>,
     /// Weight of the rows, and of those for which a random start found a better path.
     rows: f64,
@@ -68,27 +76,34 @@ impl<T: Real> Statistics for DeepStatistics<T> {
     fn finish(&mut self) {
         self.paths.finish();
     }
-
-    fn bytes(&self) -> usize {
-        self.paths.bytes()
-    }
 }
 
 /// What looking needs, once a pass.
-pub(super) struct Prepared<T> {
+pub(crate) struct Prepared<T> {
     whitened: Whitened<T>,
     pass: Pass,
 }
 
 /// Memory for looking at a batch, and the paths of rows.
-pub(super) struct DeepWork<T> {
+pub(crate) struct DeepWork<T> {
     work: Work<T>,
     paths: Memory<f64>,
 }
 
-impl<T: Real> DeepLearner<'_, T> {
+impl<T: Real> DeepLearner<T> {
     fn columns(&self) -> usize {
         self.frame.columns()
+    }
+
+    /// The first state of a restart.
+    pub(super) fn start(
+        &self,
+        source: &dyn Source<T>,
+        restart: usize,
+        context: &Context,
+    ) -> Result<Start<State>> {
+        let layers = super::start::start(self, source, restart, context)?;
+        Ok(Start { state: State { layers, reseeds: 0 }, how: "contrast".into() })
     }
 
     fn paths(&self) -> usize {
@@ -111,8 +126,9 @@ impl<T: Real> DeepLearner<'_, T> {
         let new = pass.pass == 0 || pass.pass < PARTS && self.params.sweeps > 0;
         let (kept, known) = memory.rows_mut(first_row, rows, 1, new);
         let at = ((pass.restart as u64) << 32) | pass.pass as u64;
+        let drawn = Context::new(self.seed);
         let random = |purpose: &str, row: usize| {
-            self.context.random(purpose, [at, (first_row + row) as u64]).random_range(0..count)
+            drawn.random(purpose, [at, (first_row + row) as u64]).random_range(0..count)
         };
         let mut path: Vec<usize> = if known {
             kept.iter().map(|&p| (p as usize).min(count - 1)).collect()
@@ -270,27 +286,18 @@ impl<T: Real> DeepLearner<'_, T> {
     }
 }
 
-impl<T: Real> Learner<T> for DeepLearner<'_, T> {
+impl<T: Real> Learner<T> for DeepLearner<T> {
+    const NAME: &'static str = "deep-gmm";
     type State = State;
     type Prepared = Prepared<T>;
     type Statistics = DeepStatistics<T>;
     type Workspace = DeepWork<T>;
 
-    fn describe(&self) -> String {
-        format!("deep-gmm {:?}", self.params)
+    fn facts(&self) -> Facts {
+        self.survey.facts()
     }
 
-    fn start(
-        &self,
-        source: &dyn Source<T>,
-        restart: usize,
-        context: &Context,
-    ) -> Result<Start<State>> {
-        let layers = super::start::start(self, source, restart, context)?;
-        Ok(Start { state: State { layers, reseeds: 0 }, how: "contrast".into() })
-    }
-
-    fn settled_from(&self, _restart: usize) -> usize {
+    fn settled_from(&self) -> usize {
         self.params.sweeps.saturating_mul(PARTS)
     }
 
@@ -304,7 +311,7 @@ impl<T: Real> Learner<T> for DeepLearner<'_, T> {
             degrees: None,
             blur: self.params.variance_floor,
         };
-        Prepared { whitened: Whitened::new(&shapes, self.columns(), has_holes(self.survey)), pass }
+        Prepared { whitened: Whitened::new(&shapes, self.columns(), has_holes(&self.survey)), pass }
     }
 
     fn statistics(&self) -> DeepStatistics<T> {
@@ -332,7 +339,7 @@ impl<T: Real> Learner<T> for DeepLearner<'_, T> {
     ) {
         let DeepWork { work, paths: memory } = work;
         let DeepStatistics { paths, rows: weight, switched } = statistics;
-        let responsible =
+        let mut responsible =
             |work: &mut Work<T>, rows: std::ops::Range<usize>, weights: Option<&[f64]>| {
                 let count = rows.len();
                 *weight += weights.map_or(count as f64, |w| w.iter().sum());
@@ -353,8 +360,22 @@ impl<T: Real> Learner<T> for DeepLearner<'_, T> {
                 }
             };
         let part = schedule(prepared.pass.pass, self.params.sweeps);
-        let rows = part.map_or(0..batch.rows, |(_, part)| rows_of(part, batch.rows));
-        accumulate(&prepared.whitened, &self.frame, false, batch, rows, work, paths, responsible);
+        let (whitened, frame) = (&prepared.whitened, &self.frame);
+        let mut look = |rows: std::ops::Range<usize>| {
+            accumulate(whitened, frame, false, batch, rows, work, paths, &mut responsible);
+        };
+        match part {
+            None => look(0..batch.rows),
+            Some((_, part)) => {
+                let numbers = batch.first_row..batch.first_row + batch.rows;
+                let stretch = batch_rows(batch.columns);
+                rows_of(part, numbers, stretch, self.rows).for_each(look);
+            }
+        }
+    }
+
+    fn remembers_rows(&self) -> bool {
+        self.params.em == Em::Hard && self.params.search == Search::Coordinate
     }
 
     fn memory(&self, workspace: &DeepWork<T>) -> Vec<f64> {

@@ -76,5 +76,6 @@ mod start;
 mod tests;
 
 pub use fit::fit;
+pub(crate) use learner::DeepLearner;
 pub use model::DeepGmm;
 pub use params::{DeepGmmParams, Em, LayerKind, MStep, Search};

@@ -2,7 +2,7 @@
 
 use mereo_core::math::{packed, whitening};
 use mereo_core::slots::{Clusters, ColumnMoments, Form, Lloyd};
-use mereo_core::{Context, Dense, Plan, Real, Result, Silent, Source, Table, learn, sample_rows};
+use mereo_core::{Context, Dense, Plan, Real, Result, Silent, Source, Table, sample_rows};
 use rand_distr::{Distribution, StandardNormal};
 
 use super::LayerKind;
@@ -22,12 +22,12 @@ const LEAST_CONTRAST: f64 = 1e-3;
 const LEAST_VARIANCE: f64 = 1e-6;
 
 pub(super) fn start<T: Real>(
-    learner: &DeepLearner<'_, T>,
+    learner: &DeepLearner<T>,
     source: &dyn Source<T>,
     restart: usize,
     context: &Context,
 ) -> Result<Layers> {
-    let (d, params) = (learner.frame.columns(), learner.params);
+    let (d, params) = (learner.frame.columns(), &learner.params);
     let sample =
         sample_rows(source, START_ROWS.min((1 << 24) / d).max(256), "deep start", context)?;
     let mut rows = in_frame(learner, &sample)?;
@@ -98,7 +98,7 @@ fn quantile(values: &[(f64, f64)], share: f64) -> f64 {
 }
 
 /// All rows in the frame's units, at its centre where a cell is missing.
-fn in_frame<T: Real>(learner: &DeepLearner<'_, T>, sample: &Table<T>) -> Result<Vec<f64>> {
+fn in_frame<T: Real>(learner: &DeepLearner<T>, sample: &Table<T>) -> Result<Vec<f64>> {
     let (mut out, mut values) = (Vec::new(), Vec::new());
     let mut lane = sample.lane(0..sample.batches())?;
     while let Some(batch) = lane.next_batch()? {
@@ -167,7 +167,7 @@ fn top(
     let unit = moments.reference_variance();
     let lloyd = Lloyd::new(1, size, None, unit.clone(), &moments, Form::Dense);
     let plan = Plan { passes: START_PASSES, tolerance: 1e-6, ..Plan::default() };
-    let means = learn(&lloyd, &table, &plan, context, &mut Silent)?.state.mean;
+    let means = lloyd.learn(&table, &plan, context, &mut Silent)?.state.mean;
     let cluster = Clusters::nearest(&table, &means, &unit)?;
     let whole = spread(rows, weights, None, d);
     let mut layer = Layer { kind, transform: vec![0.0; size * d * d], bias: vec![0.0; size * d] };

@@ -50,13 +50,10 @@ impl Fixture {
 }
 
 /// A learner in the data's own units without a floor.
-fn learner<'a>(
-    params: &'a DeepGmmParams,
-    survey: &'a Survey<f64>,
-    context: &'a Context,
-) -> DeepLearner<'a, f64> {
+fn learner(params: DeepGmmParams, data: &Table<f64>) -> DeepLearner<f64> {
     let frame = Frame::new(&[0.0; D], &[1.0; D]);
-    DeepLearner { params, survey, frame, log_scale: 0.0, context }
+    let survey = Survey::of(data, &Context::new(0)).unwrap();
+    DeepLearner { params, survey, frame, log_scale: 0.0, rows: data.rows(), seed: 0 }
 }
 
 fn params(em: Em, steps: usize) -> DeepGmmParams {
@@ -65,7 +62,7 @@ fn params(em: Em, steps: usize) -> DeepGmmParams {
 
 /// Path moments and the bound of a model.
 fn moments(
-    learner: &DeepLearner<'_, f64>,
+    learner: &DeepLearner<f64>,
     layers: &Layers,
     data: &Table<f64>,
 ) -> (Vec<Vec<f64>>, f64, Vec<f64>) {
@@ -100,9 +97,8 @@ fn densities_and_responsibilities_agree_with_the_reference() {
 fn soft_path_moments_agree_with_the_reference() {
     let fixture = Fixture::open();
     let (data, context) = (fixture.data(), Context::new(0));
-    let survey = Survey::of(&data, &context).unwrap();
     let params = params(Em::Soft, 1);
-    let learner = learner(&params, &survey, &context);
+    let learner = learner(params, &data);
     let (found, bound, total) = moments(&learner, &fixture.layers(), &data);
     // The reference's own sums are 2e-7 away from the definition; ours must agree with that.
     close(&found.concat(), &fixture.get("soft_T"), 1e-6, "path moments");
@@ -183,10 +179,9 @@ fn objectives_and_gradients_of_components_agree_with_the_reference_and_with_diff
 #[test]
 fn a_hard_pass_is_as_good_as_the_reference_layer_by_layer() {
     let fixture = Fixture::open();
-    let (data, context) = (fixture.data(), Context::new(0));
-    let survey = Survey::of(&data, &context).unwrap();
+    let data = fixture.data();
     let params = params(Em::Hard, 2000);
-    let learner = learner(&params, &survey, &context);
+    let learner = learner(params, &data);
     let mut layers = fixture.layers();
     let (moments, before, total) = moments(&learner, &layers, &data);
     close(&[before], &fixture.get("em_obj_before"), 1e-10, "bound before");
@@ -315,11 +310,10 @@ fn the_kronecker_form_is_the_sum_over_paths() {
 #[test]
 fn the_kronecker_form_has_the_same_optimum() {
     let fixture = Fixture::open();
-    let (data, context) = (fixture.data(), Context::new(0));
-    let survey = Survey::of(&data, &context).unwrap();
+    let data = fixture.data();
     let params = params(Em::Soft, 1);
     let layers = fixture.layers();
-    let (moments, _, _) = moments(&learner(&params, &survey, &context), &layers, &data);
+    let (moments, _, _) = moments(&learner(params, &data), &layers, &data);
     for layer in 1..3 {
         for component in 0..SIZES[layer] {
             let (node, now) =
@@ -341,11 +335,10 @@ fn the_kronecker_form_has_the_same_optimum() {
 #[test]
 fn a_step_along_the_gradient_climbs_and_rests_at_the_optimum() {
     let fixture = Fixture::open();
-    let (data, context) = (fixture.data(), Context::new(0));
-    let survey = Survey::of(&data, &context).unwrap();
+    let data = fixture.data();
     let params = params(Em::Soft, 1);
     let layers = fixture.layers();
-    let (moments, _, _) = moments(&learner(&params, &survey, &context), &layers, &data);
+    let (moments, _, _) = moments(&learner(params, &data), &layers, &data);
     for layer in 0..3 {
         for component in 0..SIZES[layer] {
             let node = node(&layers, layer, component, &moments);
@@ -394,10 +387,9 @@ fn mini_batches_raise_the_bound() {
 #[test]
 fn an_unused_component_is_revived_and_found_useful() {
     let fixture = Fixture::open();
-    let (data, context) = (fixture.data(), Context::new(0));
-    let survey = Survey::of(&data, &context).unwrap();
+    let data = fixture.data();
     let params = DeepGmmParams { variance_floor: 1e-6, ..params(Em::Soft, 10) };
-    let learner = learner(&params, &survey, &context);
+    let learner = learner(params, &data);
     for layer in 0..3 {
         // One component is so far away that no row takes it.
         let mut state = State { layers: fixture.layers(), reseeds: 0 };

@@ -3,7 +3,7 @@
 
 use mereo_core::slots::{Frame, Survey, WorstRow, WorstRows, responsibilities};
 use mereo_core::{
-    Batch, Context, Learner, Pass, Real, Result, Source, Start, Statistics, batch_rows,
+    Batch, Context, Facts, Learner, Pass, Real, Result, Source, Start, Statistics, batch_rows,
 };
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::degrees::{FIRST_DEGREES, new_degrees};
 use crate::start::{EMPTY, MOST_RESEEDS, SEEDED_VARIANCE, clusters, normalise};
 
 /// What covariances may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Shape {
     /// Of its own for each component.
     Full,
@@ -42,9 +42,9 @@ pub(crate) struct State {
 }
 
 /// Learns by EM.
-pub(crate) struct MixtureLearner<'a, T> {
-    /// Everything that the user chose, as text.
-    pub(crate) described: String,
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(crate) struct MixtureLearner<T> {
     pub(crate) components: usize,
     pub(crate) shape: Shape,
     pub(crate) hard: bool,
@@ -54,10 +54,12 @@ pub(crate) struct MixtureLearner<'a, T> {
     pub(crate) floor: f64,
     /// By how many rows covariances are drawn towards what they have in common.
     pub(crate) shrinkage: f64,
-    pub(crate) survey: &'a Survey<T>,
+    pub(crate) survey: Survey<T>,
 }
 
 /// What rows tell.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
 pub(crate) struct MixtureStatistics<T> {
     pub(crate) moments: Moments<T>,
     /// In the frame's units, less what shrinkage takes off.
@@ -81,10 +83,6 @@ impl<T: Real> Statistics for MixtureStatistics<T> {
 
     fn finish(&mut self) {
         self.moments.flush();
-    }
-
-    fn bytes(&self) -> usize {
-        self.moments.bytes()
     }
 }
 
@@ -134,9 +132,46 @@ pub(crate) fn accumulate<T: Real>(
     }
 }
 
-impl<T: Real> MixtureLearner<'_, T> {
+impl<T: Real> MixtureLearner<T> {
     fn columns(&self) -> usize {
         self.survey.frame.columns()
+    }
+
+    /// The first state of a restart: k-means on a sample of the rows, then the variances of its clusters.
+    pub(crate) fn start(
+        &self,
+        source: &dyn Source<T>,
+        restart: usize,
+        context: &Context,
+    ) -> Result<Start<State>> {
+        let (d, frame) = (self.columns(), &self.survey.frame);
+        let start = clusters(&self.survey, self.components, self.floor, source, restart, context)?;
+        let count = if self.shape == Shape::Tied { 1 } else { self.components };
+        let mut covariance = vec![0.0; count * d * d];
+        let mut noise = vec![0.0; self.components * d];
+        for n in 0..self.components {
+            for i in 0..d {
+                let variance = start.variance[n * d + i] / frame.scale(i).powi(2);
+                let share = if count == 1 { start.weight[n] } else { 1.0 };
+                covariance[n % count * d * d + i * d + i] += share * variance;
+                noise[n * d + i] = variance;
+            }
+        }
+        let factors = if let Shape::LowRank(k) = self.shape { k } else { 0 };
+        if factors == 0 {
+            noise.clear();
+        }
+        let mean = start.mean.iter().enumerate().map(|(i, &m)| frame.inward(i % d, m));
+        let state = State {
+            weight: start.weight,
+            mean: mean.collect(),
+            covariance,
+            loading: vec![0.0; self.components * d * factors],
+            noise,
+            degrees: self.tails.then(|| vec![FIRST_DEGREES; self.components]),
+            reseeds: 0,
+        };
+        Ok(Start { state, how: "k-means".into() })
     }
 
     /// `[D, D]`: what covariances are drawn towards, if they are. One component has nothing in
@@ -234,54 +269,15 @@ impl<T: Real> MixtureLearner<'_, T> {
     }
 }
 
-impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
+impl<T: Real> Learner<T> for MixtureLearner<T> {
+    const NAME: &'static str = "mixture with covariances";
     type State = State;
     type Prepared = Prepared<T>;
     type Statistics = MixtureStatistics<T>;
     type Workspace = Work<T>;
 
-    fn describe(&self) -> String {
-        self.described.clone()
-    }
-
-    fn start(
-        &self,
-        source: &dyn Source<T>,
-        restart: usize,
-        context: &Context,
-    ) -> Result<Start<State>> {
-        let (d, frame) = (self.columns(), &self.survey.frame);
-        let start = clusters(self.survey, self.components, self.floor, source, restart, context)?;
-        let count = if self.shape == Shape::Tied { 1 } else { self.components };
-        let mut covariance = vec![0.0; count * d * d];
-        let mut noise = vec![0.0; self.components * d];
-        for n in 0..self.components {
-            for i in 0..d {
-                let variance = start.variance[n * d + i] / frame.scale(i).powi(2);
-                let share = if count == 1 { start.weight[n] } else { 1.0 };
-                covariance[n % count * d * d + i * d + i] += share * variance;
-                noise[n * d + i] = variance;
-            }
-        }
-        let factors = if let Shape::LowRank(k) = self.shape { k } else { 0 };
-        if factors == 0 {
-            noise.clear();
-        }
-        let mean = start.mean.iter().enumerate().map(|(i, &m)| frame.inward(i % d, m));
-        let state = State {
-            weight: start.weight,
-            mean: mean.collect(),
-            covariance,
-            loading: vec![0.0; self.components * d * factors],
-            noise,
-            degrees: self.tails.then(|| vec![FIRST_DEGREES; self.components]),
-            reseeds: 0,
-        };
-        Ok(Start { state, how: "k-means".into() })
-    }
-
-    fn settled_from(&self, _restart: usize) -> usize {
-        0
+    fn facts(&self) -> Facts {
+        self.survey.facts()
     }
 
     fn prepare(&self, state: &State, _pass: Pass) -> Prepared<T> {
@@ -298,7 +294,7 @@ impl<T: Real> Learner<T> for MixtureLearner<'_, T> {
         });
         Prepared {
             cost: cost / self.survey.moments.rows,
-            whitened: Whitened::new(&shapes, self.columns(), has_holes(self.survey)),
+            whitened: Whitened::new(&shapes, self.columns(), has_holes(&self.survey)),
             keep_worst: self.has_empty_component(state),
         }
     }

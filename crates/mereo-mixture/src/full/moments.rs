@@ -2,6 +2,7 @@
 
 use mereo_core::math::{Matrix, product_self};
 use mereo_core::{Real, in_parallel};
+use serde::{Deserialize, Serialize};
 
 use super::whitened::{Whitened, Work};
 
@@ -13,7 +14,8 @@ const fn negligible<T>() -> f64 {
 const QUICK_ROWS: usize = 4096;
 
 /// Sums over rows, for each component about the mean that it was asked with.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
 pub(crate) struct Moments<T> {
     columns: usize,
     /// `[N]`: responsibility.
@@ -26,6 +28,7 @@ pub(crate) struct Moments<T> {
     sums: Vec<f64>,
     quick: Vec<T>,
     quick_rows: usize,
+    #[serde(skip)]
     chosen: Vec<T>,
 }
 
@@ -183,9 +186,5 @@ impl<T: Real> Moments<T> {
         {
             sums.fill(0.0);
         }
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.sums.len() * (8 + size_of::<T>())
     }
 }

@@ -42,8 +42,10 @@ fn fit_as<T: Real>(
     let survey = Survey::of(source, context)?;
     let shape = match params.covariance {
         Covariance::Spherical | Covariance::Diagonal => {
-            let learner = GmmLearner { params, survey: &survey };
-            let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
+            let learner = GmmLearner { params: params.clone(), survey };
+            let start = |restart| start(&learner, source, restart, context);
+            let Learned { state, training } =
+                learn(&learner, start, source, plan, context, observer)?;
             let State { prior, mean, variance, .. } = state;
             let spread = if params.covariance == Covariance::Spherical {
                 Spread::Spherical
@@ -57,17 +59,17 @@ fn fit_as<T: Real>(
         Covariance::LowRank => Shape::LowRank(params.factors),
     };
     let learner = MixtureLearner {
-        described: format!("gmm {params:?}"),
         components: params.components,
         shape,
         hard: params.hard,
         tails: false,
         floor: params.variance_floor,
         shrinkage: params.shrinkage,
-        survey: &survey,
+        survey,
     };
-    let Learned { state, mut training } = learn(&learner, source, plan, context, observer)?;
-    let frame = &survey.frame;
+    let start = |restart| learner.start(source, restart, context);
+    let Learned { state, mut training } = learn(&learner, start, source, plan, context, observer)?;
+    let frame = &learner.survey.frame;
     let (mean, covariance) = in_data_units(frame, &state.mean, &state.covariance);
     let d = frame.columns();
     let spread = match shape {
@@ -87,14 +89,14 @@ fn fit_as<T: Real>(
     let model = Gmm::of_spread(state.weight, mean, spread);
     if params.shrinkage > 0.0 && !context.stop().asked() {
         let scores = score(&model, source, context)?;
-        training.log_likelihood = Some(scores.mean * survey.moments.rows);
+        training.log_likelihood = Some(scores.mean * learner.survey.moments.rows);
     }
     Ok((model, training))
 }
 
 /// k-means on a sample of the rows, then the variances of its clusters.
-pub(super) fn start<T: Real>(
-    learner: &GmmLearner<'_, T>,
+fn start<T: Real>(
+    learner: &GmmLearner<T>,
     source: &dyn Source<T>,
     restart: usize,
     context: &Context,

@@ -5,7 +5,7 @@ use mereo_core::slots::{
     Evidence, SlotMoments, SlotParams, SlotStatistics, SlotWork, Survey, WorstRow, WorstRows,
     responsibilities,
 };
-use mereo_core::{Batch, Context, Learner, Pass, Real, Result, Source, Start, Statistics};
+use mereo_core::{Batch, Facts, Learner, Pass, Real, Statistics};
 use serde::{Deserialize, Serialize};
 
 use super::{Covariance, GmmParams};
@@ -14,7 +14,7 @@ use crate::start::{EMPTY, MOST_RESEEDS, SEEDED_VARIANCE, normalise};
 
 /// Parameters that the passes move.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct State {
+pub(crate) struct State {
     /// `[J]`.
     pub(super) prior: Vec<f64>,
     /// `[J, D]`.
@@ -26,13 +26,17 @@ pub(super) struct State {
 }
 
 /// Learns a Gaussian mixture by EM.
-pub(super) struct GmmLearner<'a, T> {
-    pub(super) params: &'a GmmParams,
-    pub(super) survey: &'a Survey<T>,
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(crate) struct GmmLearner<T> {
+    pub(super) params: GmmParams,
+    pub(super) survey: Survey<T>,
 }
 
 /// What rows tell.
-pub(super) struct GmmStatistics<T> {
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Real")]
+pub(crate) struct GmmStatistics<T> {
     slots: SlotStatistics<T>,
     /// Log likelihood in the frame's units, without its constants.
     log_likelihood: f64,
@@ -58,19 +62,15 @@ impl<T: Real> Statistics for GmmStatistics<T> {
     fn finish(&mut self) {
         self.slots.finish();
     }
-
-    fn bytes(&self) -> usize {
-        self.slots.bytes()
-    }
 }
 
 /// What looking needs, once a pass.
-pub(super) struct Prepared<T> {
+pub(crate) struct Prepared<T> {
     evidence: Evidence<T>,
     keep_worst: bool,
 }
 
-impl<T: Real> GmmLearner<'_, T> {
+impl<T: Real> GmmLearner<T> {
     fn is_empty(&self, prior: f64) -> bool {
         prior * (self.params.components as f64) < EMPTY
     }
@@ -142,27 +142,15 @@ impl<T: Real> GmmLearner<'_, T> {
     }
 }
 
-impl<T: Real> Learner<T> for GmmLearner<'_, T> {
+impl<T: Real> Learner<T> for GmmLearner<T> {
+    const NAME: &'static str = "gmm";
     type State = State;
     type Prepared = Prepared<T>;
     type Statistics = GmmStatistics<T>;
     type Workspace = SlotWork<T>;
 
-    fn describe(&self) -> String {
-        format!("gmm {:?}", self.params)
-    }
-
-    fn start(
-        &self,
-        source: &dyn Source<T>,
-        restart: usize,
-        context: &Context,
-    ) -> Result<Start<State>> {
-        super::fit::start(self, source, restart, context)
-    }
-
-    fn settled_from(&self, _restart: usize) -> usize {
-        0
+    fn facts(&self) -> Facts {
+        self.survey.facts()
     }
 
     fn prepare(&self, state: &State, _pass: Pass) -> Prepared<T> {

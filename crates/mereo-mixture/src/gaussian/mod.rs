@@ -46,6 +46,7 @@ mod params;
 mod tests;
 
 pub use fit::fit;
+pub(crate) use learner::GmmLearner;
 pub use model::Gmm;
 pub(crate) use model::Spread;
 pub use params::{Covariance, GmmParams};

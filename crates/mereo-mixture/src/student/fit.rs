@@ -34,16 +34,16 @@ fn fit_as<T: Real>(
     params.check_columns(source.columns())?;
     let survey = Survey::of(source, context)?;
     let learner = MixtureLearner {
-        described: format!("student {params:?}"),
         components: params.components,
         shape: Shape::Full,
         hard: false,
         tails: true,
         floor: params.variance_floor,
         shrinkage: 0.0,
-        survey: &survey,
+        survey,
     };
-    let Learned { state, training } = learn(&learner, source, plan, context, observer)?;
-    let (mean, scale) = in_data_units(&survey.frame, &state.mean, &state.covariance);
+    let start = |restart| learner.start(source, restart, context);
+    let Learned { state, training } = learn(&learner, start, source, plan, context, observer)?;
+    let (mean, scale) = in_data_units(&learner.survey.frame, &state.mean, &state.covariance);
     Ok((Student::new(&state.weight, mean, scale, state.degrees.unwrap_or_default()), training))
 }

@@ -98,7 +98,7 @@ proptest! {
         let data = table::<f64>(columns, &values).with_weights(weights.clone()).unwrap();
         let survey = Survey::of(&data, &Context::new(0)).unwrap();
         let params = GmmParams::new(components);
-        let learner = GmmLearner { params: &params, survey: &survey };
+        let learner = GmmLearner { params, survey };
         let mut state = State {
             prior: prior.clone(), mean: mean.clone(), variance: variance.clone(), reseeds: 0,
         };
@@ -132,7 +132,7 @@ proptest! {
                 let v = seen.iter().map(|(x, r)| (x - m).powi(2) * r).sum::<f64>() / count;
                 let i = j * columns + d;
                 prop_assert!((state.mean[i] - m).abs() < 1e-7);
-                prop_assert!((state.variance[i] - v.max(1e-3 * survey.reference[d])).abs() < 1e-7);
+                prop_assert!((state.variance[i] - v.max(1e-3 * learner.survey.reference[d])).abs() < 1e-7);
             }
         }
     }
@@ -298,7 +298,7 @@ fn an_empty_component_is_seeded_from_a_row_that_is_explained_badly() {
     let data = table::<f64>(1, &[0.0, 0.1, 0.2, 0.1, 1.0]);
     let survey = Survey::of(&data, &Context::new(0)).unwrap();
     let params = GmmParams::new(2);
-    let learner = GmmLearner { params: &params, survey: &survey };
+    let learner = GmmLearner { params, survey };
     let mut state = State {
         prior: vec![1.0, 0.0],
         mean: vec![0.1, 100.0],
