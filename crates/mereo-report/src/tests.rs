@@ -51,6 +51,7 @@ fn training() -> Training {
     let restart = |last: f64, status| Restart {
         start: "random".to_owned(),
         status,
+        settled_from: 0,
         bounds: vec![-900.0, -300.0, last],
     };
     Training {

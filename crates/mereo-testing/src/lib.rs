@@ -2,6 +2,10 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::missing_panics_doc, reason = "to panic is how tests complain")]
 
+mod laws;
+
+pub use laws::{Laws, check_model};
+
 use mereo_core::{
     Absent, Context, Dense, Encode, Observer, Real, Reconstruct, Record, Score, Sparse, Stop,
     Table, encode, reconstruct, score,

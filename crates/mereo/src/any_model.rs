@@ -14,7 +14,7 @@ use crate::models::model;
 ///
 /// ```
 /// use mereo::AnyModel;
-/// use mereo::core::{Context, Dense, Manifest, ModelFile, Table, Tensor, score};
+/// use mereo::{Context, Dense, Manifest, ModelFile, Table, Tensor, score};
 /// // A model file needs no more than its tensors and the kind of model that they are.
 /// let mut file = ModelFile::new(Manifest::new("vq"));
 /// file.insert("mean", Tensor::new(vec![1, 2], vec![0.0, 0.0]));
@@ -51,7 +51,7 @@ impl AnyModel {
     /// A model of a type that is known here.
     ///
     /// ```
-    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # use mereo::{Manifest, ModelFile, Tensor};
     /// # let mut file = ModelFile::new(Manifest::new("vq"));
     /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
     /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
@@ -84,7 +84,7 @@ impl AnyModel {
     /// Takes a model out of a file that was read; `path` is what errors call it.
     ///
     /// ```
-    /// use mereo::core::{Manifest, ModelFile};
+    /// use mereo::{Manifest, ModelFile};
     /// let file = ModelFile::new(Manifest::new("oracle"));
     /// let error = mereo::AnyModel::from_file(file, "a.safetensors".as_ref()).unwrap_err();
     /// assert!(error.to_string().contains("it holds a `oracle` model"));
@@ -120,7 +120,7 @@ impl AnyModel {
     /// ```
     /// # fn main() -> mereo::Result<()> {
     /// use mereo::AnyModel;
-    /// use mereo::core::{Context, Dense, Manifest, Plan, Silent, Table};
+    /// use mereo::{Context, Dense, Manifest, Plan, Silent, Table};
     /// use mereo::quantize::{VqParams, vq};
     /// let table = Table::from(Dense::new(3, 1, vec![0.0, 1.0, 5.0])?);
     /// let (model, training) =
@@ -147,7 +147,7 @@ impl AnyModel {
     ///
     /// ```
     /// # fn main() -> mereo::Result<()> {
-    /// # use mereo::core::{Context, Dense, Plan, Silent, Table};
+    /// # use mereo::{Context, Dense, Plan, Silent, Table};
     /// # use mereo::mixture::{GmmParams, gaussian};
     /// # let table = Table::from(Dense::new(3, 1, vec![0.0, 1.0, 5.0])?);
     /// # let (plan, context) = (Plan::default(), Context::new(0));
@@ -163,7 +163,7 @@ impl AnyModel {
     /// Number of columns of the rows it was learned from.
     ///
     /// ```
-    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # use mereo::{Manifest, ModelFile, Tensor};
     /// # let mut file = ModelFile::new(Manifest::new("vq"));
     /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
     /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
@@ -179,8 +179,8 @@ impl AnyModel {
     /// Rows to codes.
     ///
     /// ```
-    /// use mereo::core::{Context, Dense, Table, encode};
-    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// use mereo::{Context, Dense, Table, encode};
+    /// # use mereo::{Manifest, ModelFile, Tensor};
     /// # let mut file = ModelFile::new(Manifest::new("vq"));
     /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
     /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
@@ -199,8 +199,8 @@ impl AnyModel {
     /// Rows to rows.
     ///
     /// ```
-    /// use mereo::core::{Context, Dense, Table, reconstruct};
-    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// use mereo::{Context, Dense, Table, reconstruct};
+    /// # use mereo::{Manifest, ModelFile, Tensor};
     /// # let mut file = ModelFile::new(Manifest::new("vq"));
     /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
     /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
@@ -220,8 +220,8 @@ impl AnyModel {
     /// Rows to log densities.
     ///
     /// ```
-    /// use mereo::core::{Context, Dense, ScoreKind, Table, score};
-    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// use mereo::{Context, Dense, ScoreKind, Table, score};
+    /// # use mereo::{Manifest, ModelFile, Tensor};
     /// # let mut file = ModelFile::new(Manifest::new("vq"));
     /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
     /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
@@ -242,7 +242,7 @@ impl AnyModel {
     /// Rows to log densities in a way of the user's choice.
     ///
     /// ```
-    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # use mereo::{Manifest, ModelFile, Tensor};
     /// # let mut file = ModelFile::new(Manifest::new("vq"));
     /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
     /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
@@ -259,7 +259,7 @@ impl AnyModel {
     /// The classes that states depend on.
     ///
     /// ```
-    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # use mereo::{Manifest, ModelFile, Tensor};
     /// # let mut file = ModelFile::new(Manifest::new("mcvq"));
     /// # file.insert("gate", Tensor::new(vec![1, 1], vec![1.0]));
     /// # file.insert("mean", Tensor::new(vec![1, 2, 1], vec![0.0, 4.0]));
@@ -277,8 +277,8 @@ impl AnyModel {
     /// Rows to classes, if the model has any.
     ///
     /// ```
-    /// use mereo::core::{Context, Dense, Likelihood, Table, classify};
-    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// use mereo::{Context, Dense, Likelihood, Table, classify};
+    /// # use mereo::{Manifest, ModelFile, Tensor};
     /// # let mut file = ModelFile::new(Manifest::new("mcvq"));
     /// # file.insert("gate", Tensor::new(vec![1, 1], vec![1.0]));
     /// # file.insert("mean", Tensor::new(vec![1, 2, 1], vec![0.0, 4.0]));
@@ -301,7 +301,7 @@ impl AnyModel {
     /// several by weight. `blend` has for each part the classes and their weights.
     ///
     /// ```
-    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # use mereo::{Manifest, ModelFile, Tensor};
     /// # let mut file = ModelFile::new(Manifest::new("mcvq"));
     /// # file.insert("gate", Tensor::new(vec![1, 1], vec![1.0]));
     /// # file.insert("mean", Tensor::new(vec![1, 2, 1], vec![0.0, 4.0]));
@@ -326,8 +326,8 @@ impl AnyModel {
     /// New rows.
     ///
     /// ```
-    /// use mereo::core::{Context, sample};
-    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// use mereo::{Context, sample};
+    /// # use mereo::{Manifest, ModelFile, Tensor};
     /// # let mut file = ModelFile::new(Manifest::new("vq"));
     /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
     /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
@@ -346,7 +346,7 @@ impl AnyModel {
     /// The parts and their states.
     ///
     /// ```
-    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # use mereo::{Manifest, ModelFile, Tensor};
     /// # let mut file = ModelFile::new(Manifest::new("vq"));
     /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
     /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
@@ -364,7 +364,7 @@ impl AnyModel {
     /// AIC and BIC.
     ///
     /// ```
-    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # use mereo::{Manifest, ModelFile, Tensor};
     /// # let mut file = ModelFile::new(Manifest::new("gmm"));
     /// # file.insert("weight", Tensor::new(vec![1], vec![1.0]));
     /// # file.insert("mean", Tensor::new(vec![1, 2], vec![0.0, 0.0]));
@@ -380,7 +380,7 @@ impl AnyModel {
     /// The components that rows are sums of.
     ///
     /// ```
-    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # use mereo::{Manifest, ModelFile, Tensor};
     /// # let mut file = ModelFile::new(Manifest::new("nmf"));
     /// # file.insert("component", Tensor::new(vec![1, 2], vec![0.25, 0.75]));
     /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
@@ -395,7 +395,7 @@ impl AnyModel {
     /// Which part each cell came from; nothing where all columns are one part.
     ///
     /// ```
-    /// # use mereo::core::{Manifest, ModelFile, Tensor};
+    /// # use mereo::{Manifest, ModelFile, Tensor};
     /// # let mut file = ModelFile::new(Manifest::new("vq"));
     /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
     /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));

@@ -15,8 +15,8 @@ pub use any_model::AnyModel;
 pub use data_of::{Data, Held};
 pub use fit::Fit;
 pub use fitted::{Classified, Confusion, Criteria, Explained, Fitted, Shown};
-pub use mereo_core as core;
-pub use mereo_core::{Context, Error, Place, Plan, Result, Silent};
+#[doc(inline)]
+pub use mereo_core::*;
 pub use mereo_data as data;
 pub use mereo_linear as linear;
 pub use mereo_mixture as mixture;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use mereo::AnyModel;
-use mereo::core::{AnyTable, Cells, Context, Table, reconstruct, score};
+use mereo::{AnyTable, Cells, Context, Table, reconstruct, score};
 use mereo::data::{ReadOptions, read};
 use mereo::quantize::codec::Coded;
 

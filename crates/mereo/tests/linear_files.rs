@@ -1,7 +1,7 @@
 //! Files of linear models written by hand, and files that somebody broke.
 
 use mereo::AnyModel;
-use mereo::core::{
+use mereo::{
     Context, Dense, Manifest, ModelFile, ScoreKind, Table, Tensor, encode, reconstruct, sample,
     score,
 };

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use mereo::AnyModel;
-use mereo::core::{
+use mereo::{
     Context, Dense, Likelihood, ModelFile, Table, classify, encode, reconstruct, sample, score,
 };
 use proptest::prelude::*;

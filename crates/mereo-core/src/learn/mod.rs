@@ -217,6 +217,7 @@ pub fn learn<T: Real, L: Learner<T>>(
                         let told = Restart {
                             start: start.how,
                             status: Status::PassLimit,
+                            settled_from: learner.settled_from(),
                             bounds: Vec::new(),
                         };
                         (start.state, told)

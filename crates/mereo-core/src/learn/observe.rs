@@ -67,6 +67,9 @@ pub struct Restart {
     pub start: String,
     /// How it ended.
     pub status: Status,
+    /// The pass from which on schedules were at rest and the bound had to rise.
+    #[serde(default)]
+    pub settled_from: usize,
     /// The bound at each pass, and last that of the final model.
     pub bounds: Vec<f64>,
 }

@@ -160,7 +160,9 @@ impl ParamInfo {
 }
 
 /// What users choose for a model of one kind.
-pub trait Params: Clone + std::fmt::Debug + Send + Sync + Serialize + 'static {
+pub trait Params:
+    Clone + std::fmt::Debug + Send + Sync + Serialize + DeserializeOwned + 'static
+{
     /// The model that they are for.
     type Model: super::Model<Params = Self>;
 
@@ -170,15 +172,21 @@ pub trait Params: Clone + std::fmt::Debug + Send + Sync + Serialize + 'static {
     /// Everything that can be chosen.
     fn declared() -> Vec<ParamInfo>;
 
-    /// What was chosen, with defaults for the rest. [`read_options`] reads plain structs.
-    fn from_options(options: &Options) -> Result<Self>;
+    /// What was chosen, with defaults for the rest.
+    fn from_options(options: &Options) -> Result<Self> {
+        read_options(&Self::declared(), options)
+    }
 
     /// Whether a model like this can be learned at all.
-    fn check(&self) -> Result<()>;
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// About how many vectors over the columns are learned, and the option to blame if they are
     /// more than memory holds.
-    fn vectors(&self, columns: usize) -> (&'static str, usize);
+    fn vectors(&self, _columns: usize) -> (&'static str, usize) {
+        ("size", 1)
+    }
 
     /// Whether rows must have labels to learn from.
     fn wants_labels(&self) -> bool {

@@ -10,7 +10,7 @@ impl Fitted {
     ///
     /// ```
     /// # use mereo::{Context, Fit, quantize::VqParams};
-    /// # use mereo::core::{Dense, Table};
+    /// # use mereo::{Dense, Table};
     /// let table = Table::from(Dense::new(3, 1, vec![0.0, 0.5, 9.0])?);
     /// let fitted = Fit::new(VqParams::new(2)).run(&table)?;
     /// let codes = fitted.encode(&table, &Context::new(0))?;

@@ -31,7 +31,7 @@ use crate::data_of::Held;
 ///
 /// ```
 /// use mereo::{Context, Fit, Fitted};
-/// use mereo::core::{Dense, Table};
+/// use mereo::{Dense, Table};
 /// use mereo::linear::FaParams;
 /// let cells = (0..60).map(|i| f64::from(i % 20) + f64::from(i % 3)).collect();
 /// let table = Table::from(Dense::new(20, 3, cells)?);

@@ -11,7 +11,7 @@ impl Fitted {
     ///
     /// ```
     /// # use mereo::{Context, Fit, mixture::GmmParams};
-    /// # use mereo::core::{Dense, Table};
+    /// # use mereo::{Dense, Table};
     /// let table = Table::from(Dense::new(4, 1, vec![0.0, 1.0, 8.0, 9.0])?);
     /// let fitted = Fit::new(GmmParams::new(2)).run(&table)?;
     /// let (few, more) = (fitted.sample(2, true, &Context::new(5))?, fitted.sample(9, true, &Context::new(5))?);

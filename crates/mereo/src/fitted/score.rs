@@ -15,7 +15,7 @@ impl Fitted {
     ///
     /// ```
     /// # use mereo::{Context, Fit, mixture::GmmParams};
-    /// # use mereo::core::{Dense, Table};
+    /// # use mereo::{Dense, Table};
     /// let table = Table::from(Dense::new(4, 1, vec![0.0, 1.0, 8.0, 9.0])?);
     /// let fitted = Fit::new(GmmParams::new(2)).run(&table)?;
     /// assert_eq!(fitted.score(&table, None, &Context::new(0))?.rows.len(), 4);
