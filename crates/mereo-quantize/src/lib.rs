@@ -13,7 +13,7 @@ pub mod vq;
 
 pub use associate::Association;
 pub use cvq::{Cvq, CvqParams};
-pub use gvq::{Gvq, GvqParams};
+pub use gvq::{Gvq, GvqOptions, GvqParams};
 pub use vq::{Vq, VqParams};
 
 /// The tasks and learners of this crate, to be answered where rows are. Vector quantisers learn by

@@ -7,7 +7,7 @@ use mereo_core::{
     Silent, Source, Table, Training,
 };
 use mereo_quantize::cvq::Inference;
-use mereo_quantize::{Cvq, CvqParams, Gvq, GvqParams, Vq, VqParams, cvq, gvq, vq};
+use mereo_quantize::{CvqParams, GvqParams, VqParams, cvq, gvq, vq};
 
 /// A table that can only be asked.
 struct Elsewhere {
@@ -105,7 +105,7 @@ fn vector_quantisers_learn_the_same() {
     same(10, |source| {
         let (model, training) =
             vq::fit(&VqParams::new(5), source, &plan(), &Context::new(1), &mut Silent).unwrap();
-        (model.to_file(Manifest::new(Vq::KIND)).to_bytes().unwrap(), training)
+        (model.to_file(Manifest::new("vq")).to_bytes().unwrap(), training)
     });
 }
 
@@ -118,7 +118,7 @@ fn features_are_the_same() {
         same(missing, |source| {
             let (model, training) =
                 gvq::fit(params, source, &plan(), &Context::new(1), &mut Silent).unwrap();
-            (model.to_file(Manifest::new(Gvq::KIND)).to_bytes().unwrap(), training)
+            (model.to_file(Manifest::new("gvq")).to_bytes().unwrap(), training)
         });
     }
 }
@@ -129,7 +129,7 @@ fn sums_of_codebooks_are_the_same_where_no_row_is_remembered() {
     same(10, |source| {
         let (model, training) =
             cvq::fit(&params, source, &plan(), &Context::new(1), &mut Silent).unwrap();
-        (model.to_file(Manifest::new(Cvq::KIND)).to_bytes().unwrap(), training)
+        (model.to_file(Manifest::new("cvq")).to_bytes().unwrap(), training)
     });
     let source = Elsewhere::new(&table(0));
     let error = cvq::fit(&CvqParams::new(2, 2), &source, &plan(), &Context::new(1), &mut Silent)

@@ -225,14 +225,14 @@ pub trait Solver: Send {
 ///
 /// ```
 /// use mereo_quantize::associate::Association;
-/// assert_eq!("br".parse(), Ok(Association::Br));
+/// assert_eq!("br".parse::<Association>()?, Association::Br);
 /// assert!("magic".parse::<Association>().is_err());
+/// # Ok::<(), mereo_core::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Association {
     /// Exact while that is quick, and otherwise iterated local search.
-    #[default]
     Auto,
     /// The best state, however long it takes (up to a very large budget).
     Exact,
@@ -252,35 +252,11 @@ pub enum Association {
     Local,
 }
 
+mereo_core::choices!(Association, "association":
+    Auto = "auto", Exact = "exact", Bp = "bp", Br = "br", Mf = "mf", Gibbs = "gibbs", Dbp = "dbp",
+    Dbr = "dbr", Local = "local");
+
 impl Association {
-    /// All, in the order in which help tells them.
-    pub const ALL: [Self; 9] = [
-        Self::Auto,
-        Self::Exact,
-        Self::Bp,
-        Self::Br,
-        Self::Mf,
-        Self::Gibbs,
-        Self::Dbp,
-        Self::Dbr,
-        Self::Local,
-    ];
-
-    /// Its name, as users write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Exact => "exact",
-            Self::Bp => "bp",
-            Self::Br => "br",
-            Self::Mf => "mf",
-            Self::Gibbs => "gibbs",
-            Self::Dbp => "dbp",
-            Self::Dbr => "dbr",
-            Self::Local => "local",
-        }
-    }
-
     /// A solver of this kind.
     pub fn solver(self) -> Box<dyn Solver> {
         match self {
@@ -341,18 +317,6 @@ impl Association {
             dbp::MOST_LINKS_OF_ALL
         );
         Err(Error::option("association", problem))
-    }
-}
-
-impl std::str::FromStr for Association {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|a| a.name() == text);
-        found.ok_or_else(|| {
-            let all: Vec<&str> = Self::ALL.iter().map(|a| a.name()).collect();
-            format!("`{text}` is none of {}", all.join(", "))
-        })
     }
 }
 

@@ -9,6 +9,7 @@ use mereo_core::{
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
+use super::params::VARIANCE_FLOOR;
 use super::sums::{Explainer, Seen, Sums, products};
 use super::{CvqParams, Inference};
 use crate::gvq::Units;
@@ -298,7 +299,7 @@ impl<T: Real> Learner<T> for CvqLearner<T> {
     fn update(&self, state: &mut State, statistics: &CvqStatistics, _pass: Pass) -> Vec<String> {
         let observed = statistics.observed.max(f64::MIN_POSITIVE);
         // The noise of the vectors at hand: with those to come it is smaller.
-        state.variance = (statistics.square / observed).max(self.params.variance_floor);
+        state.variance = (statistics.square / observed).max(VARIANCE_FLOOR);
         statistics.squares.solve(&mut state.mean);
         for (b, u) in state.prior.iter_mut().zip(&statistics.usage) {
             *b = (u + 0.5) / (statistics.rows + 0.5 * self.params.states as f64);

@@ -26,6 +26,7 @@
 //! With K = 1 it is VQ (local search) or a spherical mixture (mean field).
 
 mod fit;
+mod kind;
 mod learner;
 mod model;
 mod params;

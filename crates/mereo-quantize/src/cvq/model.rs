@@ -22,7 +22,7 @@ const MOST_VECTORS: usize = 4096;
 /// ```
 /// use mereo_core::{Context, Dense, Manifest, ModelFile, Table, Tensor, encode, reconstruct};
 /// use mereo_quantize::Cvq;
-/// let mut file = ModelFile::new(Manifest::new(Cvq::KIND));
+/// let mut file = ModelFile::new(Manifest::new("cvq"));
 /// file.insert("mean", Tensor::new(vec![2, 2, 1], vec![0.0, 1.0, 0.0, 10.0]));
 /// file.insert("state_prior", Tensor::new(vec![2, 2], vec![0.5; 4]));
 /// file.insert("variance", Tensor::new(vec![1], vec![0.01]));
@@ -51,9 +51,6 @@ pub struct Cvq {
 }
 
 impl Cvq {
-    /// The kind of model, as model files say it.
-    pub const KIND: &'static str = "cvq";
-
     pub(super) fn new(
         parts: usize,
         mean: Vec<f64>,

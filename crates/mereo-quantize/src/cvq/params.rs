@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 const MOST_VECTORS: usize = 4096;
 const MOST_NUMBERS: usize = 1 << 28;
 
+/// The smallest noise, as a fraction of the columns' mean variance.
+pub(super) const VARIANCE_FLOOR: f64 = 1e-6;
+
 /// How rows find their codes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inference {
     /// Responsibilities of each part given the means of the others.
@@ -16,54 +19,39 @@ pub enum Inference {
     /// Responsibilities as shares of draws.
     Gibbs,
     /// The one best code that changes of single parts find.
-    #[default]
     Local,
 }
 
-impl Inference {
-    /// All, with their names.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("mean-field", Self::MeanField), ("gibbs", Self::Gibbs), ("local", Self::Local)];
-}
+mereo_core::choices!(Inference, "inference":
+    MeanField = "mean-field", Gibbs = "gibbs", Local = "local");
 
-impl std::str::FromStr for Inference {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let found = Self::ALL.iter().find(|(name, _)| *name == text);
-        found
-            .map(|(_, inference)| *inference)
-            .ok_or_else(|| format!("`{text}` is none of mean-field, gibbs, local"))
+mereo_core::params! {
+    /// The size of the model and how it is learned.
+    ///
+    /// ```
+    /// use mereo_quantize::CvqParams;
+    /// assert!(CvqParams::new(4, 8).check().is_ok());
+    /// assert!(CvqParams::new(0, 8).check().is_err());
+    /// ```
+    pub struct CvqParams {
+        /// Number of codebooks.
+        pub parts: usize;
+        /// Number of vectors in each.
+        pub states: usize;
+        /// How rows find their vectors: mean-field, gibbs or local.
+        pub inference: Inference = Inference::Local;
     }
-}
-
-/// The size of the model and how it is learned. The one place where defaults live.
-///
-/// ```
-/// use mereo_quantize::CvqParams;
-/// assert!(CvqParams::new(4, 8).check().is_ok());
-/// assert!(CvqParams::new(0, 8).check().is_err());
-/// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CvqParams {
-    /// Number of parts, K.
-    pub parts: usize,
-    /// Number of states of each part, J.
-    pub states: usize,
-    /// How rows find their codes.
-    pub inference: Inference,
-    /// The smallest noise, as a fraction of the columns' mean variance.
-    pub variance_floor: f64,
 }
 
 impl CvqParams {
     /// A model of this size with everything else at its default.
     ///
     /// ```
-    /// assert_eq!(mereo_quantize::CvqParams::new(4, 8).variance_floor, 1e-6);
+    /// use mereo_quantize::{CvqParams, cvq::Inference};
+    /// assert_eq!(CvqParams::new(4, 8).inference, Inference::Local);
     /// ```
     pub fn new(parts: usize, states: usize) -> Self {
-        Self { parts, states, inference: Inference::default(), variance_floor: 1e-6 }
+        Self { parts, states, inference: Inference::Local }
     }
 
     /// Whether a model like this can be learned at all.
@@ -84,10 +72,6 @@ impl CvqParams {
                 self.parts, self.states
             );
             return Err(Error::option("states", problem));
-        }
-        if !(1e-12..=1.0).contains(&self.variance_floor) {
-            let problem = format!("{} is not from 1e-12 to 1", self.variance_floor);
-            return Err(Error::option("variance-floor", problem));
         }
         Ok(())
     }

@@ -171,6 +171,6 @@ fn check_cells<T: Real>(source: &dyn Source<T>, context: &Context) -> Result<()>
     Err(Error::found(
         Place::at_row(row).column(column_name(source.about().names.as_deref(), column)),
         value,
-        "0, 1 or a number between them: --binary is for binary data (--prepare scale-all may help)",
+        "0, 1 or a number between them: the option binary is for binary data (the step scale-all may help)",
     ))
 }

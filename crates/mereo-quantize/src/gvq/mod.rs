@@ -35,6 +35,7 @@
 pub mod binary;
 mod eye;
 mod fit;
+mod kind;
 mod learner;
 mod model;
 mod params;
@@ -48,6 +49,7 @@ use mereo_core::Answer;
 
 pub use fit::fit;
 pub(crate) use fit::has_holes;
+pub use kind::GvqOptions;
 pub(crate) use learner::Units;
 pub use model::Gvq;
 pub use params::GvqParams;

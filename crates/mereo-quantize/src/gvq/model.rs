@@ -26,7 +26,7 @@ const LARGEST: f64 = 1e130;
 /// ```
 /// use mereo_core::{Context, Dense, Manifest, ModelFile, Table, Tensor, encode, reconstruct};
 /// use mereo_quantize::Gvq;
-/// let mut file = ModelFile::new(Manifest::new(Gvq::KIND));
+/// let mut file = ModelFile::new(Manifest::new("gvq"));
 /// file.insert("feature", Tensor::new(vec![1, 2, 2], vec![1.0, 0.0, 0.0, 3.0]));
 /// file.insert("origin", Tensor::new(vec![1, 2], vec![5.0, 5.0]));
 /// let model = Gvq::from_file(file, "by hand".as_ref())?;
@@ -61,9 +61,6 @@ impl PartialEq for Gvq {
 }
 
 impl Gvq {
-    /// The kind of model, as model files say it.
-    pub const KIND: &'static str = "gvq";
-
     pub(super) fn new(
         sets: usize,
         features: usize,
@@ -333,7 +330,7 @@ impl Gvq {
     /// let table = Table::from(Dense::new(3, 1, vec![0.0, 1.0, 5.0])?);
     /// let (model, _) =
     ///     gvq::fit(&GvqParams::new(2), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
-    /// let file = model.to_file(Manifest::new(Gvq::KIND));
+    /// let file = model.to_file(Manifest::new("gvq"));
     /// assert_eq!(Gvq::from_file(file, "memory".as_ref())?, model);
     /// # Ok::<(), mereo_core::Error>(())
     /// ```

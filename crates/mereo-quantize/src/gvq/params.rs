@@ -82,7 +82,7 @@ impl GvqParams {
             if self.features > MOST_BINARY {
                 let problem = format!(
                     "{} are too many for binary data, whose combinations are gone through one by \
-                     one: at most {MOST_BINARY}; more --sets may help",
+                     one: at most {MOST_BINARY}; more sets may help",
                     self.features
                 );
                 return refuse("features", problem);

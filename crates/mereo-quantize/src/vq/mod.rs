@@ -29,6 +29,7 @@
 //! were counted from better than equal ones.
 
 mod fit;
+mod kind;
 mod model;
 mod params;
 #[cfg(test)]

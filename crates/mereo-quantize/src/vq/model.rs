@@ -15,7 +15,7 @@ use rand_distr::{Distribution, StandardNormal};
 /// ```
 /// use mereo_core::{Context, Dense, Manifest, ModelFile, Table, Tensor, encode, score};
 /// use mereo_quantize::Vq;
-/// let mut file = ModelFile::new(Manifest::new(Vq::KIND));
+/// let mut file = ModelFile::new(Manifest::new("vq"));
 /// file.insert("mean", Tensor::new(vec![2, 1], vec![0.0, 4.0]));
 /// file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
 /// file.insert("variance", Tensor::new(vec![1], vec![1.0]));
@@ -42,9 +42,6 @@ pub struct Vq {
 }
 
 impl Vq {
-    /// The kind of model, as model files say it.
-    pub const KIND: &'static str = "vq";
-
     /// `mean` is `[J, D]`, J the length of `state_prior`.
     pub(super) fn new(mean: Vec<f64>, state_prior: Vec<f64>, variance: f64) -> Self {
         let states = state_prior.len();
@@ -105,7 +102,7 @@ impl Vq {
     /// let table = Table::from(Dense::new(3, 1, vec![0.0, 1.0, 5.0])?);
     /// let (model, _) =
     ///     vq::fit(&VqParams::new(2), &table, &Plan::default(), &Context::new(0), &mut Silent)?;
-    /// let file = model.to_file(Manifest::new(Vq::KIND));
+    /// let file = model.to_file(Manifest::new("vq"));
     /// assert_eq!(Vq::from_file(file, "memory".as_ref())?, model);
     /// # Ok::<(), mereo_core::Error>(())
     /// ```

@@ -1,26 +1,28 @@
 //! What the user chooses.
 
 use mereo_core::{Error, Result};
-use serde::{Deserialize, Serialize};
 
 /// Most states, and most numbers in all their means.
 const MOST_STATES: usize = 1 << 20;
 const MOST_NUMBERS: usize = 1 << 28;
 
-/// The size of the model and how it is learned. The one place where defaults live.
-///
-/// ```
-/// use mereo_quantize::VqParams;
-/// assert!(VqParams::new(16).check().is_ok());
-/// assert!(VqParams::new(0).check().is_err());
-/// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct VqParams {
-    /// Number of states, J: how many means there are.
-    pub states: usize,
-    /// The smallest variance that the noise about the means may have, as a fraction of the
-    /// columns' mean variance.
-    pub variance_floor: f64,
+/// The floor of variances if nobody says.
+const VARIANCE_FLOOR: f64 = 1e-6;
+
+mereo_core::params! {
+    /// The size of the model and how it is learned.
+    ///
+    /// ```
+    /// use mereo_quantize::VqParams;
+    /// assert!(VqParams::new(16).check().is_ok());
+    /// assert!(VqParams::new(0).check().is_err());
+    /// ```
+    pub struct VqParams {
+        /// Number of states: how many means there are.
+        pub states: usize;
+        /// The smallest variance about the means, as a fraction of the data's.
+        pub variance_floor: f64 = VARIANCE_FLOOR;
+    }
 }
 
 impl VqParams {
@@ -30,7 +32,7 @@ impl VqParams {
     /// assert_eq!(mereo_quantize::VqParams::new(4).variance_floor, 1e-6);
     /// ```
     pub fn new(states: usize) -> Self {
-        Self { states, variance_floor: 1e-6 }
+        Self { states, variance_floor: VARIANCE_FLOOR }
     }
 
     /// Whether a model like this can be learned at all.

@@ -28,7 +28,7 @@ fn learn_with<T: Real>(states: usize, table: &Table<T>, plan: &Plan, context: &C
 
 fn by_hand(mean: &[f64], prior: &[f64], variance: f64) -> Vq {
     let shape = vec![prior.len(), mean.len() / prior.len()];
-    let mut file = ModelFile::new(Manifest::new(Vq::KIND));
+    let mut file = ModelFile::new(Manifest::new("vq"));
     file.insert("mean", Tensor::new(shape, mean.to_vec()));
     file.insert("state_prior", Tensor::new(vec![prior.len()], prior.to_vec()));
     file.insert("variance", Tensor::new(vec![1], vec![variance]));

@@ -61,7 +61,7 @@ fn all_is_finite<T: Real>(columns: usize, values: &[f64], what: &str) {
         assert!(scores(&model, &data).iter().all(|s| s.is_finite()), "{what}");
         assert!(filled(&model, &data).iter().all(|x| x.to_f64().is_finite()), "{what}");
         codes(&model, &data);
-        let file = model.to_file(Manifest::new(Vq::KIND));
+        let file = model.to_file(Manifest::new("vq"));
         assert_eq!(Vq::from_file(file, what.as_ref()).unwrap(), model);
     }
 }
@@ -147,7 +147,7 @@ fn a_stop_keeps_what_was_learned() {
 
 #[test]
 fn broken_files_are_named() {
-    let good = || by_hand(&[0.0, 1.0, 2.0, 3.0], &[0.5, 0.5], 1.0).to_file(Manifest::new(Vq::KIND));
+    let good = || by_hand(&[0.0, 1.0, 2.0, 3.0], &[0.5, 0.5], 1.0).to_file(Manifest::new("vq"));
     let cases: [(&str, Vec<usize>, Vec<f64>, &str); 9] = [
         ("mean", vec![4], vec![0.0; 4], "`mean` has shape [4], expected 2 indices"),
         ("mean", vec![2, 0], vec![], "`mean` has shape [2, 0]"),
