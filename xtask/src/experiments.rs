@@ -2,7 +2,8 @@
 
 use crate::command::{Failure, Outcome, cargo, root};
 
-pub(crate) fn run(name: Option<&String>) -> Outcome {
+/// Runs all of them, or one with its own arguments (seeds, for most).
+pub(crate) fn run(name: Option<&String>, rest: &[String]) -> Outcome {
     let all = names()?;
     let chosen = match name {
         None => all,
@@ -13,7 +14,8 @@ pub(crate) fn run(name: Option<&String>) -> Outcome {
         }
     };
     for name in chosen {
-        cargo("run --release --package mereo-experiments --bin").with([name]).run()?;
+        let run = cargo("run --release --package mereo-experiments --bin").with([name]);
+        if rest.is_empty() { run.run()? } else { run.with(["--"]).with(rest).run()? }
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ cargo xtask VERB
   test                     every check: format, lints, tests, documentation, reports in a browser
   bench                    benchmarks, and the peers beside us
   fuzz [SECONDS] [NAME..]  hostile input for readers and loaders, SECONDS on each (default 300)
-  experiments [NAME]       the papers' tables and figures, all of them or one
+  experiments [NAME [..]]  the papers' tables and figures, all of them, or one with its arguments
   docs                     the library's documentation; a warning is an error";
 
 fn main() -> ExitCode {
@@ -30,7 +30,9 @@ fn main() -> ExitCode {
         Some("test") if rest.is_empty() => test(),
         Some("bench") if rest.is_empty() => bench::run(),
         Some("fuzz") => fuzz(rest),
-        Some("experiments") if rest.len() < 2 => experiments::run(rest.first()),
+        Some("experiments") => {
+            experiments::run(rest.first(), rest.get(1..).unwrap_or_default())
+        }
         Some("docs") if rest.is_empty() => docs(),
         Some("help" | "--help" | "-h") => {
             println!("{HELP}");

@@ -163,10 +163,7 @@ fn subcommand(model: &ModelKind) -> Command {
         examples.push_str("\n  ");
         examples.push_str(example);
     }
-    let mut command = Command::new(model.name)
-        .about(model.title)
-        .long_about(format!("{}\n\n{}", model.title, model.about))
-        .after_long_help(examples);
+    let mut command = Command::new(model.name);
     for info in model.params() {
         command = command.arg(argument(&info));
     }
@@ -194,6 +191,9 @@ fn subcommand(model: &ModelKind) -> Command {
             .help(restarts),
     );
     Common::augment_args(command)
+        .about(model.title)
+        .long_about(format!("{}\n\n{}", model.title, model.about))
+        .after_long_help(examples)
 }
 
 /// The option of something that can be chosen.

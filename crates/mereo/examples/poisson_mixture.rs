@@ -11,10 +11,10 @@ use std::path::Path;
 
 use mereo::slots::Survey;
 use mereo::{
-    Batch, Context, Encode, Facts, Learner, Manifest, Model, ModelFile, Observer, Options,
-    ParamInfo, Params, Pass, Plan, Real, Reconstruct, Result, Score, ScoreKind, Source, Start,
-    Statistics, Tensor, Training, learn, math, read_options, sample_rows,
+    Batch, Context, Facts, Learner, Manifest, Model, ModelFile, Observer, ParamInfo, Params, Pass,
+    Plan, Real, Result, Score, ScoreKind, Source, Start, Statistics, Tensor, Training, learn, math,
 };
+use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 mereo::params! {
@@ -27,22 +27,8 @@ mereo::params! {
 
 impl Params for PoissonParams {
     type Model = PoissonMixture;
-    const RESTARTS: usize = 3;
-
     fn declared() -> Vec<ParamInfo> {
         PoissonParams::declared()
-    }
-    fn from_options(options: &Options) -> Result<Self> {
-        read_options(&Self::declared(), options)
-    }
-    fn check(&self) -> Result<()> {
-        match self.components {
-            0 => Err(mereo::Error::option("components", "at least 1 is needed")),
-            _ => Ok(()),
-        }
-    }
-    fn vectors(&self, _columns: usize) -> (&'static str, usize) {
-        ("components", self.components)
     }
 }
 
@@ -75,26 +61,17 @@ struct PoissonLearner<T> {
     survey: Survey<T>,
 }
 
-/// Per component: weight, and per column the weight that observes it and the sum of counts.
+/// The bound; then of each component its weight, and of each column the weight of the rows that observe it
+/// and the sum of their counts.
 #[derive(Serialize, Deserialize)]
-struct Sums {
-    bound: f64,
-    total: Vec<f64>,
-    seen: Vec<f64>,
-    counts: Vec<f64>,
-}
+struct Sums(Vec<f64>);
 
 impl Statistics for Sums {
     fn merge(&mut self, other: &Self) {
-        self.bound += other.bound;
-        let pairs = [(&mut self.total, &other.total), (&mut self.seen, &other.seen)];
-        for (own, other) in pairs.into_iter().chain([(&mut self.counts, &other.counts)]) {
-            own.iter_mut().zip(other).for_each(|(a, b)| *a += b);
-        }
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a += b);
     }
     fn reset(&mut self) {
-        self.bound = 0.0;
-        [&mut self.total, &mut self.seen, &mut self.counts].map(|sums| sums.fill(0.0));
+        self.0.fill(0.0);
     }
 }
 
@@ -112,35 +89,37 @@ impl<T: Real> Learner<T> for PoissonLearner<T> {
         state.clone()
     }
     fn statistics(&self) -> Sums {
-        let zeros = vec![0.0; self.components * self.survey.reference.len()];
-        Sums { bound: 0.0, total: vec![0.0; self.components], seen: zeros.clone(), counts: zeros }
+        Sums(vec![0.0; 1 + self.components * (1 + 2 * self.survey.reference.len())])
     }
     fn workspace(&self) -> Vec<f64> {
         vec![0.0; self.components]
     }
     fn accumulate(&self, m: &PoissonMixture, batch: &Batch<'_, T>, r: &mut Vec<f64>, sums: &mut Sums) {
+        let width = 1 + 2 * batch.columns;
         for row in 0..batch.rows {
             let weight = batch.weight(row);
-            sums.bound += weight * m.posterior(batch, row, r);
-            for (j, r) in r.iter().enumerate() {
-                sums.total[j] += weight * r;
+            sums.0[0] += weight * m.posterior(batch, row, r);
+            for (own, r) in sums.0[1..].chunks_exact_mut(width).zip(&*r) {
+                own[0] += weight * r;
                 batch.for_each_observed(row, |d, x| {
-                    sums.seen[j * batch.columns + d] += weight * r;
-                    sums.counts[j * batch.columns + d] += weight * r * x.to_f64();
+                    own[1 + 2 * d] += weight * r;
+                    own[2 + 2 * d] += weight * r * x.to_f64();
                 });
             }
         }
     }
     fn bound(&self, sums: &Sums) -> f64 {
-        sums.bound
+        sums.0[0]
     }
     fn update(&self, state: &mut PoissonMixture, sums: &Sums, _: Pass) -> Vec<String> {
         let mean = &self.survey.moments.mean;
-        let whole: f64 = sums.total.iter().sum();
-        state.prior = sums.total.iter().map(|n| n / whole).collect();
-        for (i, rate) in state.rate.iter_mut().enumerate() {
-            let few = 0.01 * mean[i % mean.len()].max(1e-3);
-            *rate = (sums.counts[i] + few) / (sums.seen[i] + 0.01);
+        let rates = state.rate.chunks_exact_mut(mean.len()).zip(&mut state.prior);
+        for (own, (rate, prior)) in sums.0[1..].chunks_exact(1 + 2 * mean.len()).zip(rates) {
+            *prior = own[0] / self.survey.moments.rows;
+            for (d, rate) in rate.iter_mut().enumerate() {
+                let few = 0.01 * mean[d].max(1e-3);
+                *rate = (own[2 + 2 * d] + few) / (own[1 + 2 * d] + 0.01);
+            }
         }
         Vec::new()
     }
@@ -152,7 +131,7 @@ impl Model for PoissonMixture {
     const ABOUT: &'static str = "Counts that one of N components makes, column by column.";
     const EXAMPLES: &'static [&'static str] = &["mereo fit poisson-mixture counts.csv --components 3"];
     type Params = PoissonParams;
-    mereo::capabilities!(encode, reconstruct, score);
+    mereo::capabilities!(score);
 
     fn fit<T: Real>(
         params: &PoissonParams,
@@ -162,32 +141,14 @@ impl Model for PoissonMixture {
         observer: &mut dyn Observer,
     ) -> Result<(Self, Training)> {
         let survey = Survey::of(source, context)?;
-        if let Some(d) = survey.moments.mean.iter().position(|mean| *mean < 0.0) {
-            return Err(mereo::Error::found(
-                mereo::Place::default().column(d),
-                "numbers below 0",
-                "counts",
-            ));
-        }
-        let learner = PoissonLearner::<T> { components: params.components, survey };
-        // Each component begins at a row drawn at random, half-way to the columns' means.
+        let (n, mean) = (params.components, survey.moments.mean.clone());
+        let learner = PoissonLearner::<T> { components: n, survey };
         let start = |restart: usize| {
-            let own = context.with_seed(context.seed().wrapping_add(restart as u64));
-            let rows = sample_rows(source, params.components, "poisson start", &own)?;
-            let mean = &learner.survey.moments.mean;
-            let mut rate = mean.repeat(params.components);
-            let mut lane = rows.lane(0..Source::batches(&rows))?;
-            while let Some(batch) = lane.next_batch()? {
-                for row in 0..batch.rows {
-                    let at = (batch.first_row + row) * batch.columns;
-                    batch.for_each_observed(row, |d, x| {
-                        rate[at + d] = 0.5 * (rate[at + d] + x.to_f64());
-                    });
-                }
-            }
-            rate.iter_mut().for_each(|rate| *rate = rate.max(1e-3));
-            let prior = vec![1.0 / params.components as f64; params.components];
-            Ok(Start { state: Self { prior, rate }, how: "rows".to_owned() })
+            let mut random = context.random("poisson start", [restart as u64, 0]);
+            let near = |i: usize| mean[i % mean.len()].max(1e-3) * random.random_range(0.5..1.5);
+            let rate = (0..n * mean.len()).map(near).collect();
+            let state = Self { prior: vec![1.0 / n as f64; n], rate };
+            Ok(Start { state, how: "near the mean".to_owned() })
         };
         let learned = learn(&learner, start, source, plan, context, observer)?;
         Ok((learned.state, learned.training))
@@ -205,32 +166,6 @@ impl Model for PoissonMixture {
     }
     fn columns(&self) -> usize {
         self.rate.len() / self.prior.len()
-    }
-}
-
-impl<T: Real> Encode<T> for PoissonMixture {
-    fn code_width(&self) -> usize {
-        self.prior.len()
-    }
-    fn encode_batch(&self, batch: &Batch<'_, T>, codes: &mut [T]) {
-        let mut r = vec![0.0; self.prior.len()];
-        for (row, code) in codes.chunks_exact_mut(r.len()).enumerate() {
-            self.posterior(batch, row, &mut r);
-            code.iter_mut().zip(&r).for_each(|(c, &r)| *c = T::from_f64(r));
-        }
-    }
-}
-
-impl<T: Real> Reconstruct<T> for PoissonMixture {
-    fn reconstruct_batch(&self, batch: &Batch<'_, T>, out: &mut [T]) {
-        let mut r = vec![0.0; self.prior.len()];
-        for (row, out) in out.chunks_exact_mut(batch.columns).enumerate() {
-            self.posterior(batch, row, &mut r);
-            for (d, x) in out.iter_mut().enumerate() {
-                let made = r.iter().zip(self.rate.iter().skip(d).step_by(batch.columns));
-                *x = T::from_f64(made.map(|(r, rate)| r * rate).sum());
-            }
-        }
     }
 }
 

@@ -159,6 +159,7 @@ impl Fit {
             manifest.fingerprint = training.fingerprint.map(|own| own.to_string());
         }
         manifest.training = Some(training);
+        drop(ready);
         Ok(Fitted { path: PathBuf::new(), model, manifest, steps })
     }
 

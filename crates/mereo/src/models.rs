@@ -26,13 +26,6 @@ macro_rules! for_each_model {
             mcvq: $crate::parts::Mcvq,
             mcfa: $crate::parts::Mcfa,
             vq: $crate::quantize::Vq,
-            gmm: $crate::mixture::Gmm,
-            student: $crate::mixture::Student,
-            deep_gmm: $crate::mixture::DeepGmm,
-            pca: $crate::linear::Pca,
-            ppca: $crate::linear::Ppca,
-            fa: $crate::linear::Fa,
-            nmf: $crate::linear::Nmf,
             gvq: $crate::quantize::Gvq,
             cvq: $crate::quantize::Cvq,
         }

@@ -172,15 +172,10 @@ impl<'de, T: Real> Deserialize<'de> for Padded<T> {
 }
 
 impl<T: Real> Evidence<T> {
-    /// Derives the natural parameters for data of this form, measured in this frame. Evidence is
-    /// that of densities in the data's units.
-    pub fn new(params: &SlotParams<'_>, frame: &Frame<T>, form: &Form) -> Self {
-        Self::derive(params, frame, form, |_, variance| variance.ln())
-    }
-
-    /// As [`Evidence::new`], of densities in the frame's units: an observed cell of column d tells
-    /// `log` [`scale(d)`](Frame::scale) more. Whatever the data's units, these are moderate
-    /// numbers, and single precision keeps their differences.
+    /// Derives the natural parameters for data of this form, measured in this frame. Evidence is that of
+    /// densities in the frame's units: a density in the data's is, for each observed cell of column d, `log`
+    /// [`scale(d)`](Frame::scale) less. Whatever the data's units, these are moderate numbers, and single
+    /// precision keeps their differences.
     pub fn in_frame(params: &SlotParams<'_>, frame: &Frame<T>, form: &Form) -> Self {
         Self::derive(params, frame, form, |d, variance| {
             let scale = frame.scale(d);
@@ -188,7 +183,7 @@ impl<T: Real> Evidence<T> {
         })
     }
 
-    /// As [`Evidence::new`] without the normalisers of the densities: log priors less half the
+    /// As [`Evidence::in_frame`] without the normalisers of the densities: log priors less half the
     /// squared distances, in units of the variances.
     pub fn of_distances(params: &SlotParams<'_>, frame: &Frame<T>, form: &Form) -> Self {
         Self::derive(params, frame, form, |_, _| 0.0)

@@ -23,7 +23,7 @@
 //! to be half a row; the size without them is tried next.
 
 use mereo_core::{
-    Cells, Context, Dense, Error, Observer, Parts, Plan, Real, Record, Result, SizeTried, Source,
+    Cells, Context, Encode, Dense, Error, Observer, Parts, Plan, Real, Record, Result, SizeTried, Source,
     Sparse, Table, sample_rows, score,
 };
 use rand::RngExt;
@@ -387,8 +387,10 @@ fn held_out<T: Real>(model: &Mcvq, shown: &Table<T>, hidden: &Table<T>) -> Resul
     let mut lane = shown.lane(0..shown.batches())?;
     let mut cells = vec![T::MISSING; columns];
     while let Some(batch) = lane.next_batch()? {
-        let codes = model.infer(&batch).codes;
-        for row in 0..batch.rows {
+        // As rows are encoded, gates of their own included.
+        let mut codes = vec![T::ZERO; batch.rows * parts * states];
+        Encode::<T>::encode_batch(model, &batch, &mut codes);
+        for (row, code) in codes.chunks_exact(parts * states).enumerate() {
             let weight = batch.weight(row);
             let one = hidden.select_rows(&[batch.first_row + row]);
             let mut lane = one.lane(0..1)?;
@@ -396,9 +398,9 @@ fn held_out<T: Real>(model: &Mcvq, shown: &Table<T>, hidden: &Table<T>) -> Resul
             of_row.dense_row(0, &mut cells);
             for (d, x) in cells.iter().enumerate().filter(|(_, x)| !x.is_missing()) {
                 let mut density = f64::MIN_POSITIVE;
-                for slot in 0..parts * states {
+                for (slot, shown) in code.iter().enumerate() {
                     let i = slot * columns + d;
-                    let share = gate[d * parts + slot / states] * codes[slot * batch.rows + row];
+                    let share = gate[d * parts + slot / states] * shown.to_f64();
                     let apart = x.to_f64() - mean[i];
                     density += share * (-0.5 * apart * apart / variance[i]).exp()
                         / (2.0 * std::f64::consts::PI * variance[i]).sqrt();

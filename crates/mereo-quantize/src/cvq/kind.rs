@@ -10,6 +10,8 @@ use mereo_core::{
 use super::{Cvq, CvqParams};
 
 impl Params for CvqParams {
+    type Model = Cvq;
+
     /// Its passes are cheap, and its starts differ.
     const RESTARTS: usize = 4;
 

@@ -53,6 +53,8 @@ impl TryFrom<GvqOptions> for GvqParams {
 }
 
 impl Params for GvqParams {
+    type Model = Gvq;
+
     const RESTARTS: usize = 2;
 
     fn declared() -> Vec<ParamInfo> {

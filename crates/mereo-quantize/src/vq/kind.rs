@@ -10,6 +10,8 @@ use mereo_core::{
 use super::{Vq, VqParams};
 
 impl Params for VqParams {
+    type Model = Vq;
+
     /// k-means is cheap, and its starts differ.
     const RESTARTS: usize = 4;
 
