@@ -48,6 +48,7 @@
 //! analysis) or of one deviation for all (probabilistic PCA, which is not indifferent to units).
 
 mod fit;
+mod kind;
 mod learner;
 mod model;
 mod params;

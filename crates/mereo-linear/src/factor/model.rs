@@ -12,11 +12,8 @@ use crate::gaussian::Gaussian;
 
 /// Everything that the two models do alike.
 macro_rules! factor_model {
-    ($model:ident, $kind:literal) => {
+    ($model:ident) => {
         impl $model {
-            /// The kind of model, as model files say it.
-            pub const KIND: &'static str = $kind;
-
             /// Number of columns, D.
             pub fn columns(&self) -> usize {
                 self.gaussian.columns()
@@ -119,7 +116,7 @@ macro_rules! factor_model {
 /// ```
 /// use mereo_core::{Context, Dense, Manifest, ModelFile, Table, Tensor, reconstruct};
 /// use mereo_linear::Ppca;
-/// let mut file = ModelFile::new(Manifest::new(Ppca::KIND));
+/// let mut file = ModelFile::new(Manifest::new("ppca"));
 /// file.insert("mean", Tensor::new(vec![2], vec![1.0, 2.0]));
 /// file.insert("component", Tensor::new(vec![1, 2], vec![1.0, 1.0]));
 /// file.insert("noise", Tensor::new(vec![1], vec![1.0]));
@@ -142,7 +139,7 @@ pub struct Ppca {
 /// ```
 /// use mereo_core::{Context, Dense, Manifest, ModelFile, Table, Tensor, score};
 /// use mereo_linear::Fa;
-/// let mut file = ModelFile::new(Manifest::new(Fa::KIND));
+/// let mut file = ModelFile::new(Manifest::new("fa"));
 /// file.insert("mean", Tensor::new(vec![2], vec![0.0, 0.0]));
 /// file.insert("component", Tensor::new(vec![1, 2], vec![0.0, 0.0]));
 /// file.insert("noise", Tensor::new(vec![2], vec![1.0, 1.0]));
@@ -159,8 +156,8 @@ pub struct Fa {
     explained: Vec<f64>,
 }
 
-factor_model!(Ppca, "ppca");
-factor_model!(Fa, "fa");
+factor_model!(Ppca);
+factor_model!(Fa);
 
 /// The squared length of each component.
 fn lengths(gaussian: &Gaussian) -> Vec<f64> {

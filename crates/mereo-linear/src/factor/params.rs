@@ -1,23 +1,27 @@
 //! What the user chooses.
 
-use mereo_core::{Error, Result};
+use mereo_core::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::params::{check_components, check_floor};
 
-/// Probabilistic PCA: its size. The one place where defaults live.
-///
-/// ```
-/// use mereo_linear::PpcaParams;
-/// assert!(PpcaParams::new(3).check().is_ok());
-/// assert!(PpcaParams::new(0).check().is_err());
-/// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PpcaParams {
-    /// Number of components, N.
-    pub components: usize,
-    /// The smallest variance of the noise, as a fraction of the columns' mean variance.
-    pub variance_floor: f64,
+/// The floor of variances if nobody says.
+const VARIANCE_FLOOR: f64 = 1e-6;
+
+mereo_core::params! {
+    /// Probabilistic PCA: its size.
+    ///
+    /// ```
+    /// use mereo_linear::PpcaParams;
+    /// assert!(PpcaParams::new(3).check().is_ok());
+    /// assert!(PpcaParams::new(0).check().is_err());
+    /// ```
+    pub struct PpcaParams {
+        /// Number of components.
+        pub components: usize;
+        /// The smallest variance of the noise, as a fraction of the columns' mean.
+        pub variance_floor: f64 = VARIANCE_FLOOR;
+    }
 }
 
 impl PpcaParams {
@@ -27,7 +31,7 @@ impl PpcaParams {
     /// assert_eq!(mereo_linear::PpcaParams::new(4).variance_floor, 1e-6);
     /// ```
     pub fn new(components: usize) -> Self {
-        Self { components, variance_floor: 1e-6 }
+        Self { components, variance_floor: VARIANCE_FLOOR }
     }
 
     /// Whether a model like this can be learned at all.
@@ -43,6 +47,13 @@ impl PpcaParams {
 }
 
 /// Which of the equally good loadings are returned.
+///
+/// ```
+/// use mereo_linear::Rotation;
+/// assert_eq!("varimax".parse::<Rotation>()?, Rotation::Varimax);
+/// assert!("quartimax".parse::<Rotation>().is_err());
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rotation {
@@ -52,42 +63,24 @@ pub enum Rotation {
     Varimax,
 }
 
-impl std::str::FromStr for Rotation {
-    type Err = Error;
+mereo_core::choices!(Rotation, "rotation": Principal = "principal", Varimax = "varimax");
 
+mereo_core::params! {
+    /// Factor analysis: its size and how it is learned.
+    ///
     /// ```
-    /// use mereo_linear::Rotation;
-    /// assert_eq!("varimax".parse::<Rotation>()?, Rotation::Varimax);
-    /// assert!("quartimax".parse::<Rotation>().is_err());
-    /// # Ok::<(), mereo_core::Error>(())
+    /// use mereo_linear::FaParams;
+    /// assert!(FaParams::new(3).check().is_ok());
+    /// assert!(FaParams::new(0).check().is_err());
     /// ```
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "principal" => Ok(Self::Principal),
-            "varimax" => Ok(Self::Varimax),
-            _ => Err(Error::option(
-                "rotation",
-                format!("`{text}` is not known; choose principal or varimax"),
-            )),
-        }
+    pub struct FaParams {
+        /// Number of components (factors).
+        pub components: usize;
+        /// Which of the equally good loadings: principal, or varimax for few large ones a factor.
+        pub rotation: Rotation = Rotation::Principal;
+        /// The smallest variance of a column's noise, as a fraction of its own.
+        pub variance_floor: f64 = VARIANCE_FLOOR;
     }
-}
-
-/// Factor analysis: its size and how it is learned. The one place where defaults live.
-///
-/// ```
-/// use mereo_linear::FaParams;
-/// assert!(FaParams::new(3).check().is_ok());
-/// assert!(FaParams::new(0).check().is_err());
-/// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FaParams {
-    /// Number of components (factors), N.
-    pub components: usize,
-    /// The smallest variance of a column's noise, as a fraction of the column's variance.
-    pub variance_floor: f64,
-    /// Which of the equally good loadings are returned.
-    pub rotation: Rotation,
 }
 
 impl FaParams {
@@ -98,7 +91,7 @@ impl FaParams {
     /// assert_eq!(FaParams::new(4).rotation, Rotation::Principal);
     /// ```
     pub fn new(components: usize) -> Self {
-        Self { components, variance_floor: 1e-6, rotation: Rotation::Principal }
+        Self { components, rotation: Rotation::Principal, variance_floor: VARIANCE_FLOOR }
     }
 
     /// Whether a model like this can be learned at all.

@@ -217,10 +217,10 @@ fn threads_do_not_change_a_bit() {
         let mut all = Vec::new();
         for data in [&data, &whole] {
             let model = fit_fa(&FaParams::new(3), data, &plan, &context, &mut Silent).unwrap().0;
-            all.extend(model.to_file(Manifest::new(Fa::KIND)).to_bytes().unwrap());
+            all.extend(model.to_file(Manifest::new("fa")).to_bytes().unwrap());
             let model =
                 fit_ppca(&PpcaParams::new(3), data, &plan, &context, &mut Silent).unwrap().0;
-            all.extend(model.to_file(Manifest::new(Ppca::KIND)).to_bytes().unwrap());
+            all.extend(model.to_file(Manifest::new("ppca")).to_bytes().unwrap());
         }
         all
     };
@@ -312,13 +312,13 @@ fn edge_is_finite<T: Real>(what: &str, columns: usize, values: &[f64]) {
         assert!(scores(&model, &data).iter().all(|x| x.is_finite()), "{what} {n}");
         assert!(codes(&model, &data).iter().all(|x| x.is_finite()), "{what} {n}");
         assert!(filled(&model, &data).iter().all(|x| x.is_finite()), "{what} {n}");
-        Fa::from_file(model.to_file(Manifest::new(Fa::KIND)), what.as_ref()).unwrap();
+        Fa::from_file(model.to_file(Manifest::new("fa")), what.as_ref()).unwrap();
         let (model, training) =
             fit_ppca(&PpcaParams::new(n), &data, &plan, &context, &mut Silent).unwrap();
         assert!(training.bound.is_finite(), "{what} {n}");
         assert!(scores(&model, &data).iter().all(|x| x.is_finite()), "{what} {n}");
         assert!(filled(&model, &data).iter().all(|x| x.is_finite()), "{what} {n}");
-        Ppca::from_file(model.to_file(Manifest::new(Ppca::KIND)), what.as_ref()).unwrap();
+        Ppca::from_file(model.to_file(Manifest::new("ppca")), what.as_ref()).unwrap();
     }
 }
 

@@ -46,6 +46,7 @@
 
 mod fit;
 mod kernels;
+mod kind;
 mod learner;
 mod model;
 mod params;

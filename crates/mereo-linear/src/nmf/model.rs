@@ -21,7 +21,7 @@ const DONE: f64 = 1e-9;
 /// ```
 /// use mereo_core::{Context, Dense, Manifest, ModelFile, Table, Tensor, reconstruct};
 /// use mereo_linear::Nmf;
-/// let mut file = ModelFile::new(Manifest::new(Nmf::KIND));
+/// let mut file = ModelFile::new(Manifest::new("nmf"));
 /// file.insert("component", Tensor::new(vec![2, 3], vec![0.5, 0.0, 0.5, 0.0, 1.0, 0.0]));
 /// let model = Nmf::from_file(file, "by hand".as_ref())?;
 /// let table = Table::from(Dense::new(1, 3, vec![2.0f64, 1.0, f64::NAN])?);
@@ -38,9 +38,6 @@ pub struct Nmf {
 }
 
 impl Nmf {
-    /// The kind of model, as model files say it.
-    pub const KIND: &'static str = "nmf";
-
     pub(super) fn new(component: Vec<f64>, columns: usize, loss: Loss) -> Self {
         Self { component, columns, loss }
     }

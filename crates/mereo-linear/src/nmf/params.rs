@@ -1,11 +1,18 @@
 //! What the user chooses.
 
-use mereo_core::{Error, Result};
+use mereo_core::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::params::{check_components, check_numbers};
 
 /// What is made small.
+///
+/// ```
+/// use mereo_linear::Loss;
+/// assert_eq!("kl".parse::<Loss>()?, Loss::Kl);
+/// assert!("l1".parse::<Loss>().is_err());
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Loss {
@@ -15,39 +22,22 @@ pub enum Loss {
     Frobenius,
 }
 
-impl std::str::FromStr for Loss {
-    type Err = Error;
+mereo_core::choices!(Loss, "loss": Kl = "kl", Frobenius = "frobenius");
 
+mereo_core::params! {
+    /// The size of the model and what it makes small.
+    ///
     /// ```
-    /// use mereo_linear::Loss;
-    /// assert_eq!("kl".parse::<Loss>()?, Loss::Kl);
-    /// assert!("l1".parse::<Loss>().is_err());
-    /// # Ok::<(), mereo_core::Error>(())
+    /// use mereo_linear::NmfParams;
+    /// assert!(NmfParams::new(3).check().is_ok());
+    /// assert!(NmfParams::new(0).check().is_err());
     /// ```
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "kl" => Ok(Self::Kl),
-            "frobenius" => Ok(Self::Frobenius),
-            _ => {
-                Err(Error::option("loss", format!("`{text}` is not known; choose kl or frobenius")))
-            }
-        }
+    pub struct NmfParams {
+        /// Number of components.
+        pub components: usize;
+        /// What is made small: kl, the divergence of counts, or frobenius, the squared error.
+        pub loss: Loss = Loss::Frobenius;
     }
-}
-
-/// The size of the model and what it makes small. The one place where defaults live.
-///
-/// ```
-/// use mereo_linear::NmfParams;
-/// assert!(NmfParams::new(3).check().is_ok());
-/// assert!(NmfParams::new(0).check().is_err());
-/// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct NmfParams {
-    /// Number of components, N.
-    pub components: usize,
-    /// What is made small.
-    pub loss: Loss,
 }
 
 impl NmfParams {

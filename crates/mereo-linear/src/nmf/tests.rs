@@ -204,7 +204,7 @@ fn threads_do_not_change_a_bit() {
         for data in &tables {
             for loss in LOSSES {
                 let model = fit(&params(loss, 3), data, &plan, &context, &mut Silent).unwrap().0;
-                all.extend(model.to_file(Manifest::new(Nmf::KIND)).to_bytes().unwrap());
+                all.extend(model.to_file(Manifest::new("nmf")).to_bytes().unwrap());
             }
         }
         all
@@ -273,7 +273,7 @@ fn edge_is_finite<T: Real>(what: &str, columns: usize, values: &[f64]) {
             assert!(model.component().iter().all(|w| *w >= 0.0 && w.is_finite()), "{what} {n}");
             assert!(codes(&model, &data).iter().all(|h| *h >= 0.0 && h.is_finite()), "{what} {n}");
             assert!(filled(&model, &data).iter().all(|x| x.is_finite()), "{what} {n}");
-            Nmf::from_file(model.to_file(Manifest::new(Nmf::KIND)), what.as_ref()).unwrap();
+            Nmf::from_file(model.to_file(Manifest::new("nmf")), what.as_ref()).unwrap();
         }
     }
 }

@@ -17,6 +17,7 @@
 //! the mean variance beside the plane. Scores and samples are that density's too.
 
 mod fit;
+mod kind;
 mod model;
 mod params;
 #[cfg(test)]

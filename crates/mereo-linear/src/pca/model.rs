@@ -19,7 +19,7 @@ const ORTHONORMAL: f64 = 1e-4;
 /// ```
 /// use mereo_core::{Context, Dense, Manifest, ModelFile, Table, Tensor, encode};
 /// use mereo_linear::Pca;
-/// let mut file = ModelFile::new(Manifest::new(Pca::KIND));
+/// let mut file = ModelFile::new(Manifest::new("pca"));
 /// file.insert("mean", Tensor::new(vec![2], vec![1.0, 1.0]));
 /// file.insert("component", Tensor::new(vec![1, 2], vec![0.6, 0.8]));
 /// file.insert("explained_variance", Tensor::new(vec![1], vec![25.0]));
@@ -41,9 +41,6 @@ pub struct Pca {
 }
 
 impl Pca {
-    /// The kind of model, as model files say it.
-    pub const KIND: &'static str = "pca";
-
     pub(super) fn new(
         mean: Vec<f64>,
         component: Vec<f64>,

@@ -1,23 +1,23 @@
 //! What the user chooses.
 
 use mereo_core::Result;
-use serde::{Deserialize, Serialize};
 
 use crate::params::check_components;
 
-/// The size of the model. The one place where defaults live.
-///
-/// ```
-/// use mereo_linear::PcaParams;
-/// assert!(PcaParams::new(3).check().is_ok());
-/// assert!(PcaParams::new(0).check().is_err());
-/// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PcaParams {
-    /// Number of components, N.
-    pub components: usize,
-    /// Whether codes are divided by the deviation along each component.
-    pub whiten: bool,
+mereo_core::params! {
+    /// The size of the model.
+    ///
+    /// ```
+    /// use mereo_linear::PcaParams;
+    /// assert!(PcaParams::new(3).check().is_ok());
+    /// assert!(PcaParams::new(0).check().is_err());
+    /// ```
+    pub struct PcaParams {
+        /// Number of components.
+        pub components: usize;
+        /// Divide codes by the deviation along each component.
+        pub whiten: bool = false;
+    }
 }
 
 impl PcaParams {

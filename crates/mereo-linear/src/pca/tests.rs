@@ -123,7 +123,7 @@ fn threads_do_not_change_a_bit() {
             fit(&PcaParams::new(3), &data, &Plan::default(), &context, &mut Silent).unwrap();
         let frame = Frame::new(&[0.0; 7], &[1.0; 7]);
         let random = Spectrum::of(&data, &frame, 2, true, Way::Randomised, &context).unwrap();
-        (model.to_file(Manifest::new(Pca::KIND)).to_bytes().unwrap(), random.directions)
+        (model.to_file(Manifest::new("pca")).to_bytes().unwrap(), random.directions)
     };
     let one = bytes(1);
     assert!(one == bytes(2) && one == bytes(7));
@@ -148,7 +148,7 @@ fn edge_is_finite<T: Real>(what: &str, columns: usize, values: &[f64]) {
         assert!(scores(&model, &data).iter().all(|x| x.is_finite()), "{what} {n}");
         assert!(codes(&model, &data).iter().all(|x| x.is_finite()), "{what} {n}");
         assert!(filled(&model, &data).iter().all(|x| x.is_finite()), "{what} {n}");
-        Pca::from_file(model.to_file(Manifest::new(Pca::KIND)), what.as_ref()).unwrap();
+        Pca::from_file(model.to_file(Manifest::new("pca")), what.as_ref()).unwrap();
     }
 }
 
