@@ -41,7 +41,8 @@ fn line(text: &dyn Display) {
 
 /// Says what went wrong, in one line.
 pub(crate) fn complain(error: &Error) {
-    let text = error.to_string();
+    // The library speaks of options; here they are flags.
+    let text = error.to_string().replace("option `", "option `--");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line(&format_args!("mereo: error: {text}"));
 }

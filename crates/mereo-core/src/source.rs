@@ -262,7 +262,8 @@ impl<T: Real> Source<T> for Table<T> {
                 // All batches alike, and as many in every shard, so that no thread waits for
                 // another's larger ones.
                 let batches = cells.rows().div_ceil(rows).next_multiple_of(SPARSE_SHARDS);
-                cells.rows().div_ceil(batches.max(1)).max(1)
+                let batches = batches.min(cells.rows().div_ceil(64)).max(1);
+                cells.rows().div_ceil(batches).max(1)
             }
         }
     }

@@ -26,6 +26,10 @@ macro_rules! for_each_model {
             mcvq: $crate::parts::Mcvq,
             mcfa: $crate::parts::Mcfa,
             vq: $crate::quantize::Vq,
+            pca: $crate::linear::Pca,
+            ppca: $crate::linear::Ppca,
+            fa: $crate::linear::Fa,
+            nmf: $crate::linear::Nmf,
             gvq: $crate::quantize::Gvq,
             cvq: $crate::quantize::Cvq,
         }

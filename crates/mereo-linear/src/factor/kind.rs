@@ -10,6 +10,8 @@ use mereo_core::{
 use super::{Fa, FaParams, Ppca, PpcaParams};
 
 impl Params for PpcaParams {
+    type Model = Ppca;
+
     fn declared() -> Vec<ParamInfo> {
         PpcaParams::declared()
     }
@@ -28,6 +30,8 @@ impl Params for PpcaParams {
 }
 
 impl Params for FaParams {
+    type Model = Fa;
+
     fn declared() -> Vec<ParamInfo> {
         FaParams::declared()
     }

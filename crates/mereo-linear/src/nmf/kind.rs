@@ -10,6 +10,8 @@ use mereo_core::{
 use super::{Nmf, NmfParams};
 
 impl Params for NmfParams {
+    type Model = Nmf;
+
     fn declared() -> Vec<ParamInfo> {
         NmfParams::declared()
     }

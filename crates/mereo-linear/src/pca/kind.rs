@@ -10,6 +10,8 @@ use mereo_core::{
 use super::{Pca, PcaParams};
 
 impl Params for PcaParams {
+    type Model = Pca;
+
     fn declared() -> Vec<ParamInfo> {
         PcaParams::declared()
     }

@@ -360,8 +360,11 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
         } else {
             (&statistics.slots.total, statistics.slots.moments(&self.frame))
         };
-        for (b, total) in state.state_prior.iter_mut().zip(totals) {
-            *b = total / self.rows;
+        // All rows show one state of each part; by their own sum, priors add up to 1 whatever was rounded.
+        let parts = state.state_prior.chunks_exact_mut(self.states);
+        for (prior, totals) in parts.zip(totals.chunks_exact(self.states)) {
+            let all: f64 = totals.iter().sum();
+            prior.iter_mut().zip(totals).for_each(|(b, total)| *b = total / all);
         }
         if let (Some(layer), Some(told), Some(plan)) =
             (&mut state.classes, &statistics.classes, self.classes)

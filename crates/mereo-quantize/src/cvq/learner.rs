@@ -125,7 +125,10 @@ impl<T: Real> CvqLearner<T> {
         let mut random = context.random("cvq start", [restart as u64, 0]);
         let mut mean = Vec::with_capacity(self.vectors() * d);
         for _ in 0..self.params.parts {
-            let rest = Table::from(Dense::new(sample.rows(), d, values)?);
+            let mut rest = Table::from(Dense::new(sample.rows(), d, values)?);
+            if let Some(weights) = &sample.about().weights {
+                rest = rest.with_weights(weights.clone())?;
+            }
             let lloyd = Lloyd::plain(states, &Survey::of(&rest, context)?);
             let plan = Plan { restarts: 1, passes: START_PASSES, ..Plan::default() };
             let own = context.with_seed(random.random());
