@@ -61,7 +61,7 @@ pub fn learn<T: Real>(
             let mut params = DeepGmmParams::new(&sizes);
             params.variance_floor = floor.unwrap_or(params.variance_floor);
             if kind == "scales" {
-                params.kinds[1] = LayerKind::Scale;
+                params.layer_kind[1] = LayerKind::Scale;
             }
             let (model, training) = deep::fit(&params, rows, plan, context, observer)?;
             let parameters = model.free_parameters();

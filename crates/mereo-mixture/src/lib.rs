@@ -16,7 +16,7 @@ mod testing;
 mod tests;
 
 pub use deep::{DeepGmm, DeepGmmParams};
-pub use gaussian::{Covariance, Gmm, GmmParams};
+pub use gaussian::{Covariance, Gmm, GmmOptions, GmmParams};
 pub use student::{Student, StudentParams};
 
 use mereo_core::Answer;

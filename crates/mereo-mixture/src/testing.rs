@@ -78,7 +78,7 @@ impl Wanted {
                 let mut sizes = vec![2; kinds.len()];
                 sizes[0] = components;
                 let mut params =
-                    DeepGmmParams { kinds: kinds.clone(), ..DeepGmmParams::new(&sizes) };
+                    DeepGmmParams { layer_kind: kinds.clone(), ..DeepGmmParams::new(&sizes) };
                 match self {
                     Self::Deep(_, em, search) => (params.em, params.search) = (*em, *search),
                     _ => params.sweeps = 1,

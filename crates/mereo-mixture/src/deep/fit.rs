@@ -34,7 +34,7 @@ fn fit_as<T: Real>(
     params.check()?;
     params.check_columns(source.columns())?;
     let survey = Survey::of(source, context)?;
-    let frame = match scaled_layer(&params.kinds) {
+    let frame = match scaled_layer(&params.layer_kind) {
         Some(_) => survey.frame.clone(),
         None => {
             let mean = survey.reference.iter().sum::<f64>() / survey.reference.len() as f64;
@@ -54,7 +54,7 @@ fn fit_as<T: Real>(
     let start = |restart| learner.start(source, restart, context);
     let Learned { state, mut training } = learn(&learner, start, source, plan, context, observer)?;
     let mut layers = state.layers;
-    in_data_units(&mut layers, &learner.frame, scaled_layer(&params.kinds));
+    in_data_units(&mut layers, &learner.frame, scaled_layer(&params.layer_kind));
     let model = DeepGmm::new(layers);
     // Coordinate search is for more paths than can all be tried; then they cannot be summed either.
     if params.search == Search::Full && !context.stop().asked() {

@@ -64,6 +64,7 @@
 mod affine;
 mod fit;
 mod gradient;
+mod kind;
 mod kronecker;
 mod layers;
 mod learner;

@@ -22,7 +22,7 @@ const MOST_LAYERS: usize = 64;
 /// ```
 /// use mereo_core::{Context, Dense, Manifest, ModelFile, Table, Tensor, score};
 /// use mereo_mixture::DeepGmm;
-/// let mut file = ModelFile::new(Manifest::new(DeepGmm::KIND));
+/// let mut file = ModelFile::new(Manifest::new("deep-gmm"));
 /// file.insert("layer1.transform", Tensor::new(vec![1, 1, 1], vec![1.0]));
 /// file.insert("layer1.bias", Tensor::new(vec![1, 1], vec![0.0]));
 /// file.insert("layer2.transform", Tensor::new(vec![2, 1, 1], vec![1.0, 2.0]));
@@ -37,15 +37,14 @@ const MOST_LAYERS: usize = 64;
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeepGmm {
     layers: Layers,
+    /// `[k]`: the number of components of each layer.
+    sizes: Vec<usize>,
     /// `[P, D]`: the mean of each path.
     mean: Vec<f64>,
     mixture: Mixture,
 }
 
 impl DeepGmm {
-    /// The kind of model, as model files say it.
-    pub const KIND: &'static str = "deep-gmm";
-
     pub(super) fn new(layers: Layers) -> Self {
         let (mean, covariance, scale) = layers.shared();
         let shapes = Shapes {
@@ -57,7 +56,8 @@ impl DeepGmm {
             blur: 0.0,
         };
         let mixture = Mixture::new(&shapes, layers.columns);
-        Self { layers, mean, mixture }
+        let sizes = layers.sizes();
+        Self { layers, sizes, mean, mixture }
     }
 
     /// Number of columns, D.
@@ -66,8 +66,8 @@ impl DeepGmm {
     }
 
     /// Number of components of each layer, the top one first.
-    pub fn sizes(&self) -> Vec<usize> {
-        self.layers.sizes()
+    pub fn sizes(&self) -> &[usize] {
+        &self.sizes
     }
 
     /// What the transforms of a layer are, the top one being 0.
@@ -196,7 +196,7 @@ impl DeepGmm {
             Some(&[_, d, _]) => d,
             _ => 1,
         };
-        let stored = file.manifest.params.get("kinds").and_then(|kinds| kinds.as_array());
+        let stored = file.manifest.params.get("layer_kind").and_then(|kinds| kinds.as_array());
         let stored: Vec<Option<LayerKind>> = stored.map_or_else(Vec::new, |kinds| {
             kinds.iter().map(|kind| kind.as_str()?.parse().ok()).collect()
         });
@@ -248,13 +248,13 @@ impl DeepGmm {
     pub fn to_file(&self, manifest: Manifest) -> ModelFile {
         let (d, sizes) = (self.columns(), self.sizes());
         let mut file = ModelFile::new(manifest);
-        for (l, (layer, &n)) in self.layers.layers.iter().zip(&sizes).enumerate() {
+        for (l, (layer, &n)) in self.layers.layers.iter().zip(sizes).enumerate() {
             let transform = Tensor::new(vec![n, d, d], layer.transform.clone());
             file.insert(&format!("layer{}.transform", l + 1), transform);
             let bias = Tensor::new(vec![n, d], layer.bias.clone());
             file.insert(&format!("layer{}.bias", l + 1), bias);
         }
-        file.insert("path_weight", Tensor::new(sizes, self.layers.path_weight.clone()));
+        file.insert("path_weight", Tensor::new(sizes.to_vec(), self.layers.path_weight.clone()));
         file
     }
 }

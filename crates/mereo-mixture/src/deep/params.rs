@@ -30,20 +30,10 @@ pub enum LayerKind {
     Orthogonal,
 }
 
+mereo_core::choices!(LayerKind, "layer-kind":
+    Full = "full", Scale = "scale", Diagonal = "diagonal", Orthogonal = "orthogonal");
+
 impl LayerKind {
-    /// Their names, as they are parsed.
-    pub const NAMES: [&'static str; 4] = ["full", "scale", "diagonal", "orthogonal"];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Scale => "scale",
-            Self::Diagonal => "diagonal",
-            Self::Orthogonal => "orthogonal",
-        }
-    }
-
     /// Whether all transforms of another kind are of this one too.
     pub(super) fn covers(self, other: Self) -> bool {
         match self {
@@ -51,23 +41,6 @@ impl LayerKind {
             Self::Scale => other == Self::Scale,
             Self::Diagonal | Self::Orthogonal => other == self || other == Self::Scale,
         }
-    }
-}
-
-impl std::str::FromStr for LayerKind {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Ok(match text {
-            "full" => Self::Full,
-            "scale" => Self::Scale,
-            "diagonal" => Self::Diagonal,
-            "orthogonal" => Self::Orthogonal,
-            _ => {
-                let problem = format!("`{text}` is not known; choose {}", Self::NAMES.join(", "));
-                return Err(Error::option("layer-kind", problem));
-            }
-        })
     }
 }
 
@@ -81,17 +54,7 @@ pub enum Em {
     Soft,
 }
 
-impl std::str::FromStr for Em {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "hard" => Ok(Self::Hard),
-            "soft" => Ok(Self::Soft),
-            _ => Err(Error::option("em", format!("`{text}` is not known; choose hard or soft"))),
-        }
-    }
-}
+mereo_core::choices!(Em, "em": Hard = "hard", Soft = "soft");
 
 /// How hard EM finds the path of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,20 +66,7 @@ pub enum Search {
     Coordinate,
 }
 
-impl std::str::FromStr for Search {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "full" => Ok(Self::Full),
-            "coordinate" => Ok(Self::Coordinate),
-            _ => Err(Error::option(
-                "search",
-                format!("`{text}` is not known; choose full or coordinate"),
-            )),
-        }
-    }
-}
+mereo_core::choices!(Search, "search": Full = "full", Coordinate = "coordinate");
 
 /// How the M-step sums over the paths above a full transform: the optimum is the same, the cost is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,75 +80,64 @@ pub enum MStep {
     Kronecker,
 }
 
-impl std::str::FromStr for MStep {
-    type Err = Error;
+mereo_core::choices!(MStep, "m-step":
+    Auto = "auto", Lbfgs = "lbfgs", Kronecker = "kronecker");
 
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "lbfgs" => Ok(Self::Lbfgs),
-            "kronecker" => Ok(Self::Kronecker),
-            _ => {
-                let problem = format!("`{text}` is not known; choose auto, lbfgs or kronecker");
-                Err(Error::option("m-step", problem))
-            }
-        }
+/// Steps with each transform, and the blur of cells, if nobody says.
+const STEPS: usize = 10;
+const VARIANCE_FLOOR: f64 = 1e-6;
+
+mereo_core::params! {
+    /// The size of the model and how it is learned.
+    ///
+    /// ```
+    /// use mereo_mixture::DeepGmmParams;
+    /// assert!(DeepGmmParams::new(&[10, 5]).check().is_ok());
+    /// assert!(DeepGmmParams::new(&[10, 0]).check().is_err());
+    /// ```
+    pub struct DeepGmmParams {
+        /// Components of each layer, the top one first.
+        pub layers: Vec<usize>;
+        /// What transforms of each layer may be, the top one first: full, scale, diagonal or
+        /// orthogonal (times a scale); full in all layers if nobody says.
+        pub layer_kind: Vec<LayerKind> = Vec::new();
+        /// How rows are shared among paths: hard (each has one) or soft.
+        pub em: Em = Em::Soft;
+        /// How hard EM finds paths: full (try all) or coordinate (layer by layer).
+        pub search: Search = Search::Full;
+        /// Make the probability of a path a product of one for each layer.
+        pub factorised: bool = false;
+        /// Go through the rows so often in mini-batches first, a step along the gradient for each,
+        /// before passes of EM: a quick way to begin with many rows or deep layers. Each counts as 16
+        /// passes.
+        pub sweeps: usize = 0;
+        /// How a pass sums over the paths above a transform: lbfgs (path by path), kronecker (as one
+        /// matrix, for few columns) or auto (whichever is quicker); all find the same.
+        pub m_step: MStep = MStep::Auto;
+        /// Most steps of a pass with each transform below the top layer.
+        pub steps: usize = STEPS;
+        /// The variance that cells are taken to be blurred with, as a fraction of their column's.
+        pub variance_floor: f64 = VARIANCE_FLOOR;
     }
-}
-
-/// The size of the model and how it is learned. The one place where defaults live.
-///
-/// ```
-/// use mereo_mixture::DeepGmmParams;
-/// assert!(DeepGmmParams::new(&[10, 5]).check().is_ok());
-/// assert!(DeepGmmParams::new(&[10, 0]).check().is_err());
-/// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DeepGmmParams {
-    /// Number of components of each layer, the top one first.
-    pub layers: Vec<usize>,
-    /// What their transforms may be, layer by layer.
-    pub kinds: Vec<LayerKind>,
-    /// How rows are shared among paths.
-    pub em: Em,
-    /// How hard EM finds paths.
-    pub search: Search,
-    /// Whether the probability of a path is a product of one for each layer.
-    pub factorised: bool,
-    /// How often rows are gone through in mini-batches, with a step along the gradient for each, before
-    /// passes of EM over all rows.
-    #[serde(default)]
-    pub sweeps: usize,
-    /// How the M-step sums over paths.
-    #[serde(default = "auto")]
-    pub m_step: MStep,
-    /// Most steps that a pass goes with each transform below the top layer.
-    pub steps: usize,
-    /// The variance that cells are taken to be blurred with, as a fraction of their column's.
-    pub variance_floor: f64,
-}
-
-fn auto() -> MStep {
-    MStep::Auto
 }
 
 impl DeepGmmParams {
     /// A model of full layers of these sizes, the top one first, with everything else at its default.
     ///
     /// ```
-    /// assert_eq!(mereo_mixture::DeepGmmParams::new(&[10, 5]).kinds.len(), 2);
+    /// assert_eq!(mereo_mixture::DeepGmmParams::new(&[10, 5]).layer_kind.len(), 2);
     /// ```
     pub fn new(layers: &[usize]) -> Self {
         Self {
             layers: layers.to_vec(),
-            kinds: vec![LayerKind::Full; layers.len()],
+            layer_kind: vec![LayerKind::Full; layers.len()],
             em: Em::Soft,
             search: Search::Full,
             factorised: false,
             sweeps: 0,
             m_step: MStep::Auto,
-            steps: 10,
-            variance_floor: 1e-6,
+            steps: STEPS,
+            variance_floor: VARIANCE_FLOOR,
         }
     }
 
@@ -220,12 +159,13 @@ impl DeepGmmParams {
             let problem = format!("{paths} paths are more than the {MOST_PATHS} allowed");
             return Err(Error::option("layers", problem));
         }
-        if self.kinds.len() != self.layers.len() {
-            let problem = format!("{} kinds for {} layers", self.kinds.len(), self.layers.len());
+        let (kinds, layers) = (self.layer_kind.len(), self.layers.len());
+        if kinds != layers {
+            let problem = format!("{kinds} kinds for {layers} layers");
             return Err(Error::option("layer-kind", problem));
         }
         if self.em == Em::Soft && self.search == Search::Coordinate {
-            return Err(Error::option("search", "only hard EM searches; add --em hard"));
+            return Err(Error::option("search", "only hard EM searches; choose hard for em"));
         }
         if self.steps == 0 {
             return Err(Error::option("steps", "at least 1 is needed"));

@@ -47,10 +47,10 @@ pub(super) fn start<T: Real>(
         }
     }
     let own = context.with_seed(context.seed().wrapping_add(restart as u64));
-    let mut layers = vec![top(&rows, &weights, params.layers[0], params.kinds[0], d, &own)?];
+    let mut layers = vec![top(&rows, &weights, params.layers[0], params.layer_kind[0], d, &own)?];
     let mut by_contrast: Vec<(f64, f64)> = contrast.into_iter().zip(weights).collect();
     by_contrast.sort_by(|a, b| a.0.total_cmp(&b.0));
-    for (l, (&size, &kind)) in params.layers.iter().zip(&params.kinds).enumerate().skip(1) {
+    for (l, (&size, &kind)) in params.layers.iter().zip(&params.layer_kind).enumerate().skip(1) {
         let last = l + 1 == params.layers.len();
         let mut layer =
             Layer { kind, transform: vec![0.0; size * d * d], bias: vec![0.0; size * d] };

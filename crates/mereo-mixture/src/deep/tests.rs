@@ -266,7 +266,7 @@ fn the_flat_mixture_has_the_same_density() {
     let whole = table::<f64>(3, &slanted(200, 3, 4));
     let holes = table::<f64>(3, &with_holes(slanted(200, 3, 4), 4));
     for (sizes, kinds) in [([3, 2, 2], [Full; 3]), ([3, 1, 2], [Full, Full, Scale])] {
-        let params = DeepGmmParams { kinds: kinds.to_vec(), ..DeepGmmParams::new(&sizes) };
+        let params = DeepGmmParams { layer_kind: kinds.to_vec(), ..DeepGmmParams::new(&sizes) };
         for data in [&whole, &holes] {
             let (model, _) = fit(&params, data, &plan, &context, &mut Silent).unwrap();
             let flat = model.flat();
@@ -420,10 +420,12 @@ fn layers_stay_of_their_kind() {
     let data = table::<f64>(3, &slanted(300, 3, 4));
     let plan = Plan { passes: 8, ..Plan::default() };
     for kind in [LayerKind::Scale, LayerKind::Diagonal, LayerKind::Orthogonal] {
-        let params =
-            DeepGmmParams { kinds: vec![LayerKind::Full, kind], ..DeepGmmParams::new(&[2, 3]) };
+        let params = DeepGmmParams {
+            layer_kind: vec![LayerKind::Full, kind],
+            ..DeepGmmParams::new(&[2, 3])
+        };
         let (model, _) = fit(&params, &data, &plan, &Context::new(0), &mut Silent).unwrap();
-        let file = model.to_file(Manifest::new(DeepGmm::KIND));
+        let file = model.to_file(Manifest::new("deep-gmm"));
         let again = DeepGmm::from_file(file, "memory".as_ref()).unwrap();
         assert_eq!(again.free_parameters(), model.free_parameters(), "{kind:?}");
         assert_eq!(again, model, "{kind:?}");
@@ -433,8 +435,8 @@ fn layers_stay_of_their_kind() {
 #[test]
 fn a_file_says_of_what_kind_layers_are_unless_its_numbers_say_otherwise() {
     let kinds = |said: &[&str], transform: Vec<f64>| {
-        let mut manifest = Manifest::new(DeepGmm::KIND);
-        manifest.params = serde_json::json!({ "kinds": said });
+        let mut manifest = Manifest::new("deep-gmm");
+        manifest.params = serde_json::json!({ "layer_kind": said });
         let mut file = ModelFile::new(manifest);
         file.insert("layer1.transform", Tensor::new(vec![1, 2, 2], transform));
         file.insert("layer1.bias", Tensor::new(vec![1, 2], vec![0.0; 2]));
@@ -481,8 +483,8 @@ fn a_mixture_of_scales_is_found_by_a_scale_layer() {
         row.iter_mut().zip(&centre).for_each(|(x, m)| *x = by * (*x - m));
     }
     let data = table::<f64>(3, &values);
-    let kinds = vec![LayerKind::Full, LayerKind::Scale];
-    let params = DeepGmmParams { kinds, ..DeepGmmParams::new(&[1, 2]) };
+    let layer_kind = vec![LayerKind::Full, LayerKind::Scale];
+    let params = DeepGmmParams { layer_kind, ..DeepGmmParams::new(&[1, 2]) };
     let (model, _) = fit(&params, &data, &Plan::default(), &Context::new(0), &mut Silent).unwrap();
     let (a, b) = (model.transform(1)[0].abs(), model.transform(1)[9].abs());
     let ratio = (a / b).max(b / a);

@@ -39,6 +39,7 @@
 //! may cost up to a nat or so, as the new component takes its share from the others.
 
 mod fit;
+mod kind;
 mod learner;
 mod model;
 mod params;
@@ -46,6 +47,7 @@ mod params;
 mod tests;
 
 pub use fit::fit;
+pub use kind::GmmOptions;
 pub(crate) use learner::GmmLearner;
 pub use model::Gmm;
 pub(crate) use model::Spread;

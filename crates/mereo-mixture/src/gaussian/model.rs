@@ -20,7 +20,7 @@ use crate::full::{Mixture, Shapes};
 /// ```
 /// use mereo_core::{Context, Dense, Manifest, ModelFile, Table, Tensor, reconstruct};
 /// use mereo_mixture::Gmm;
-/// let mut file = ModelFile::new(Manifest::new(Gmm::KIND));
+/// let mut file = ModelFile::new(Manifest::new("gmm"));
 /// file.insert("weight", Tensor::new(vec![2], vec![0.5, 0.5]));
 /// file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 1.0, 9.0, 2.0]));
 /// file.insert("covariance", Tensor::new(vec![2, 2, 2], [1.0, 0.5, 0.5, 1.0].repeat(2)));
@@ -65,9 +65,6 @@ pub(crate) enum Spread {
 }
 
 impl Gmm {
-    /// The kind of model, as model files say it.
-    pub const KIND: &'static str = "gmm";
-
     /// `mean` and `variance` are `[N, D]`, N the length of `weight`.
     pub(super) fn new(
         weight: Vec<f64>,
@@ -230,7 +227,7 @@ impl Gmm {
     /// let plan = Plan::default();
     /// let (model, _) =
     ///     gaussian::fit(&GmmParams::new(2), &table, &plan, &Context::new(0), &mut Silent)?;
-    /// let file = model.to_file(Manifest::new(Gmm::KIND));
+    /// let file = model.to_file(Manifest::new("gmm"));
     /// assert_eq!(Gmm::from_file(file, "memory".as_ref())?, model);
     /// # Ok::<(), mereo_core::Error>(())
     /// ```

@@ -32,31 +32,14 @@ pub enum Covariance {
     LowRank,
 }
 
-impl Covariance {
-    /// Their names, as they are parsed.
-    pub const NAMES: [&'static str; 5] = ["spherical", "diagonal", "tied", "full", "low-rank"];
+mereo_core::choices!(Covariance, "covariance":
+    Spherical = "spherical", Diagonal = "diagonal", Tied = "tied", Full = "full",
+    LowRank = "low-rank");
 
+impl Covariance {
     /// Whether columns may go together.
     pub(super) fn correlates(self) -> bool {
         !matches!(self, Self::Spherical | Self::Diagonal)
-    }
-}
-
-impl std::str::FromStr for Covariance {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Ok(match text {
-            "spherical" => Self::Spherical,
-            "diagonal" => Self::Diagonal,
-            "tied" => Self::Tied,
-            "full" => Self::Full,
-            "low-rank" => Self::LowRank,
-            _ => {
-                let problem = format!("`{text}` is not known; choose {}", Self::NAMES.join(", "));
-                return Err(Error::option("covariance", problem));
-            }
-        })
     }
 }
 

@@ -28,7 +28,7 @@ fn learn_with<T: Real>(components: usize, table: &Table<T>, plan: &Plan, context
 
 fn by_hand(mean: &[f64], variance: &[f64], prior: &[f64]) -> Gmm {
     let shape = vec![prior.len(), mean.len() / prior.len()];
-    let mut file = ModelFile::new(Manifest::new(Gmm::KIND));
+    let mut file = ModelFile::new(Manifest::new("gmm"));
     file.insert("mean", Tensor::new(shape.clone(), mean.to_vec()));
     file.insert("variance", Tensor::new(shape, variance.to_vec()));
     file.insert("weight", Tensor::new(vec![prior.len()], prior.to_vec()));

@@ -25,6 +25,7 @@
 //! likelihood, never falls.
 
 mod fit;
+mod kind;
 mod model;
 mod params;
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::full::{Mixture, Shapes};
 /// ```
 /// use mereo_core::{Context, Dense, Manifest, ModelFile, Table, Tensor, score};
 /// use mereo_mixture::Student;
-/// let mut file = ModelFile::new(Manifest::new(Student::KIND));
+/// let mut file = ModelFile::new(Manifest::new("student"));
 /// file.insert("weight", Tensor::new(vec![1], vec![1.0]));
 /// file.insert("mean", Tensor::new(vec![1, 1], vec![2.0]));
 /// file.insert("scale", Tensor::new(vec![1, 1, 1], vec![1.0]));
@@ -42,9 +42,6 @@ pub struct Student {
 }
 
 impl Student {
-    /// The kind of model, as model files say it.
-    pub const KIND: &'static str = "student";
-
     /// `mean [N, D]`, `scale [N, D, D]`, `degrees [N]`, N the length of `weight`.
     pub(super) fn new(weight: &[f64], mean: Vec<f64>, scale: Vec<f64>, degrees: Vec<f64>) -> Self {
         let columns = mean.len() / weight.len().max(1);

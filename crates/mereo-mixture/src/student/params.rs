@@ -1,23 +1,26 @@
 //! What the user chooses.
 
 use mereo_core::Result;
-use serde::{Deserialize, Serialize};
 
 use crate::gaussian::{check_numbers, check_size};
 
-/// The size of the model and how it is learned. The one place where defaults live.
-///
-/// ```
-/// use mereo_mixture::StudentParams;
-/// assert!(StudentParams::new(16).check().is_ok());
-/// assert!(StudentParams::new(0).check().is_err());
-/// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StudentParams {
-    /// Number of components, N.
-    pub components: usize,
-    /// The smallest eigenvalue of a component's scale, columns in units of their deviations.
-    pub variance_floor: f64,
+/// The floor of spreads if nobody says.
+const VARIANCE_FLOOR: f64 = 1e-6;
+
+mereo_core::params! {
+    /// The size of the model and how it is learned.
+    ///
+    /// ```
+    /// use mereo_mixture::StudentParams;
+    /// assert!(StudentParams::new(16).check().is_ok());
+    /// assert!(StudentParams::new(0).check().is_err());
+    /// ```
+    pub struct StudentParams {
+        /// Number of components.
+        pub components: usize;
+        /// The smallest spread in any direction, columns in units of their deviations.
+        pub variance_floor: f64 = VARIANCE_FLOOR;
+    }
 }
 
 impl StudentParams {
@@ -27,7 +30,7 @@ impl StudentParams {
     /// assert_eq!(mereo_mixture::StudentParams::new(4).variance_floor, 1e-6);
     /// ```
     pub fn new(components: usize) -> Self {
-        Self { components, variance_floor: 1e-6 }
+        Self { components, variance_floor: VARIANCE_FLOOR }
     }
 
     /// Whether a model like this can be learned at all.

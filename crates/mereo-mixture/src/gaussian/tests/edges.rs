@@ -58,7 +58,7 @@ fn all_is_finite<T: Real>(columns: usize, values: &[f64], what: &str) {
         assert!(scores(&model, &data).iter().all(|s| s.is_finite()), "{what}");
         assert!(filled(&model, &data).iter().all(|x| x.to_f64().is_finite()), "{what}");
         assert!(codes(&model, &data).iter().all(|r| (0.0..=1.0).contains(r)), "{what}");
-        let file = model.to_file(Manifest::new(Gmm::KIND));
+        let file = model.to_file(Manifest::new("gmm"));
         assert_eq!(Gmm::from_file(file, what.as_ref()).unwrap(), model);
     }
 }
@@ -148,7 +148,7 @@ fn a_stop_keeps_what_was_learned() {
 #[test]
 fn broken_files_are_named() {
     let good =
-        || by_hand(&[0.0, 1.0, 2.0, 3.0], &[1.0; 4], &[0.5, 0.5]).to_file(Manifest::new(Gmm::KIND));
+        || by_hand(&[0.0, 1.0, 2.0, 3.0], &[1.0; 4], &[0.5, 0.5]).to_file(Manifest::new("gmm"));
     let cases: [(&str, Vec<usize>, Vec<f64>, &str); 9] = [
         ("mean", vec![4], vec![0.0; 4], "`mean` has shape [4], expected 2 indices"),
         ("mean", vec![2, 0], vec![], "`mean` has shape [2, 0]"),

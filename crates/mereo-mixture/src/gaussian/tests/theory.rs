@@ -270,7 +270,7 @@ fn threads_do_not_change_a_bit() {
         let context = Context::new(5).with_threads(threads).unwrap();
         let plan = Plan { restarts: 2, passes: 20, ..Plan::default() };
         let model = learn_with(6, &data, &plan, &context);
-        model.to_file(Manifest::new(Gmm::KIND)).to_bytes().unwrap()
+        model.to_file(Manifest::new("gmm")).to_bytes().unwrap()
     };
     let one = bytes(1);
     assert!(one == bytes(2) && one == bytes(7));
