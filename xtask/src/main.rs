@@ -30,9 +30,7 @@ fn main() -> ExitCode {
         Some("test") if rest.is_empty() => test(),
         Some("bench") if rest.is_empty() => bench::run(),
         Some("fuzz") => fuzz(rest),
-        Some("experiments") => {
-            experiments::run(rest.first(), rest.get(1..).unwrap_or_default())
-        }
+        Some("experiments") => experiments::run(rest.first(), rest.get(1..).unwrap_or_default()),
         Some("docs") if rest.is_empty() => docs(),
         Some("help" | "--help" | "-h") => {
             println!("{HELP}");

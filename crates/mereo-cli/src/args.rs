@@ -7,11 +7,11 @@ use mereo::{Data, Fitted};
 use mereo_core::{Context, Error, Likelihood, Result};
 use mereo_data::{Kind, ReadOptions};
 
+use crate::output::Voice;
 use crate::{
     classify, completions, compress, decompress, demo, encode, explain, fit, models, patches,
     reconstruct, report, sample, score, show, toy,
 };
-use crate::output::Voice;
 
 const ABOUT: &str = "\
 mereo learns the parts that data is made of.

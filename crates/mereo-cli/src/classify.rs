@@ -109,11 +109,7 @@ fn write_words(found: &Classified, text: &mut String) -> std::fmt::Result {
         writeln!(text, "{:.2}% of the labelled rows are in the right class", 100.0 * accuracy)?;
     }
     if !found.named {
-        writeln!(
-            text,
-            "adjusted Rand index of classes and labels: {:.4}",
-            confusion.agreement
-        )?;
+        writeln!(text, "adjusted Rand index of classes and labels: {:.4}", confusion.agreement)?;
     }
     let wide = |names: &[String]| names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
     let (left, each) = (wide(&confusion.labels).max(5), wide(&found.names).max(6));
@@ -131,4 +127,3 @@ fn write_words(found: &Classified, text: &mut String) -> std::fmt::Result {
     }
     Ok(())
 }
-

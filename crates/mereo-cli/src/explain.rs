@@ -99,11 +99,8 @@ fn in_words(told: &Explained) -> String {
             }
         };
         // Writing to a string does not fail.
-        let _ = writeln!(
-            text,
-            "  part {part}: {shows}  {}",
-            columns.collect::<Vec<_>>().join(", ")
-        );
+        let _ =
+            writeln!(text, "  part {part}: {shows}  {}", columns.collect::<Vec<_>>().join(", "));
     }
     text
 }

@@ -179,10 +179,8 @@ fn subcommand(model: &ModelKind) -> Command {
                 ),
         );
     }
-    let restarts = format!(
-        "How many starts to try; the best bound wins [default: {}]",
-        model.restarts
-    );
+    let restarts =
+        format!("How many starts to try; the best bound wins [default: {}]", model.restarts);
     command = command.arg(
         Arg::new("restarts")
             .long("restarts")
@@ -222,13 +220,13 @@ fn argument(info: &ParamInfo) -> Arg {
         ParamType::CountOr(words) => {
             let known: Vec<&str> = words.iter().copied().filter(|word| *word != "none").collect();
             let words = words.clone();
-            arg.value_name(format!("N|{}", known.join("|"))).value_parser(
-                move |text: &str| match text.parse::<usize>() {
+            arg.value_name(format!("N|{}", known.join("|"))).value_parser(move |text: &str| {
+                match text.parse::<usize>() {
                     Ok(_) => Ok(text.to_owned()),
                     Err(_) if words.contains(&text) => Ok(text.to_owned()),
                     Err(_) => Err(format!("expected a number or {}", known.join(" or "))),
-                },
-            )
+                }
+            })
         }
         ParamType::Counts => arg
             .value_name("N,N,...")
@@ -252,15 +250,15 @@ fn value_of(info: &ParamInfo, given: &ArgMatches) -> Option<Value> {
         ParamType::Number => given.get_one::<f64>(name).map(|v| number(*v)),
         ParamType::Flag => given.get_flag(name).then_some(json!(true)),
         ParamType::Choice(_) | ParamType::Text => given.get_one::<String>(name).map(|v| json!(v)),
-        ParamType::CountOr(_) => given.get_one::<String>(name).map(|text| {
-            text.parse::<usize>().map_or_else(|_| json!(text), |number| json!(number))
-        }),
-        ParamType::Counts => given
-            .get_many::<usize>(name)
-            .map(|all| json!(all.copied().collect::<Vec<_>>())),
-        ParamType::Choices(_) => given
-            .get_many::<String>(name)
-            .map(|all| json!(all.cloned().collect::<Vec<_>>())),
+        ParamType::CountOr(_) => given
+            .get_one::<String>(name)
+            .map(|text| text.parse::<usize>().map_or_else(|_| json!(text), |number| json!(number))),
+        ParamType::Counts => {
+            given.get_many::<usize>(name).map(|all| json!(all.copied().collect::<Vec<_>>()))
+        }
+        ParamType::Choices(_) => {
+            given.get_many::<String>(name).map(|all| json!(all.cloned().collect::<Vec<_>>()))
+        }
     }
 }
 
@@ -355,12 +353,7 @@ fn in_json(fitted: &Fitted, path: &Path, training: &Training, seconds: f64) -> V
     })
 }
 
-pub(crate) fn in_words(
-    fitted: &Fitted,
-    path: &Path,
-    training: &Training,
-    seconds: f64,
-) -> String {
+pub(crate) fn in_words(fitted: &Fitted, path: &Path, training: &Training, seconds: f64) -> String {
     let ended = match training.status {
         Status::Converged => "converged",
         Status::PassLimit => "still rising: more --passes may help",

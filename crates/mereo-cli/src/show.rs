@@ -94,8 +94,7 @@ struct LayerUse {
 
 fn layers(model: &AnyModel) -> Option<Vec<LayerUse>> {
     let model = model.layers()?;
-    let of =
-        |l: usize| LayerUse { layer: l + 1, kind: model.layer_kind(l), usage: model.usage(l) };
+    let of = |l: usize| LayerUse { layer: l + 1, kind: model.layer_kind(l), usage: model.usage(l) };
     Some((0..model.sizes().len()).map(of).collect())
 }
 

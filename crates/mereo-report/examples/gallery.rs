@@ -123,7 +123,12 @@ fn training(rows: usize, restarts: usize, level: f64) -> Training {
             })
             .collect::<Vec<_>>();
         let status = if r == 2 { Status::PassLimit } else { Status::Converged };
-        Restart { start: ["spread", "random", "rows"][r % 3].to_owned(), status, settled_from: 0, bounds }
+        Restart {
+            start: ["spread", "random", "rows"][r % 3].to_owned(),
+            status,
+            settled_from: 0,
+            bounds,
+        }
     };
     let restarts: Vec<Restart> = (0..restarts).map(restart).collect();
     let last = |r: &Restart| r.bounds.last().copied().unwrap_or(f64::MIN);

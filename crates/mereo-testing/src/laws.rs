@@ -98,10 +98,7 @@ fn plan() -> Plan {
     Plan { restarts: 1, passes: 60, ..Plan::default() }
 }
 
-fn fit_by<M: Model, T: Real>(
-    source: &dyn Source<T>,
-    context: &Context,
-) -> Result<(M, Training)> {
+fn fit_by<M: Model, T: Real>(source: &dyn Source<T>, context: &Context) -> Result<(M, Training)> {
     M::fit(&small::<M>(), source, &plan(), context, &mut Silent)
 }
 
@@ -168,8 +165,10 @@ fn capabilities_are_as_declared<M: Model, T: Real>(model: &M, rows: &Table<T>) {
     assert_eq!(model.columns(), rows.columns());
     let context = Context::new(0);
     if let Some(sampler) = model.sampler() {
-        let (few, more) =
-            (sample(sampler, 2, true, &context).unwrap(), sample(sampler, 5, true, &context).unwrap());
+        let (few, more) = (
+            sample(sampler, 2, true, &context).unwrap(),
+            sample(sampler, 5, true, &context).unwrap(),
+        );
         assert_eq!(few.row(1), more.row(1), "{}: row 1 depends on how many are drawn", M::KIND);
         assert!(more.values().iter().all(|x| x.is_finite()));
     }
@@ -325,9 +324,8 @@ fn encode_row<T: Real>(rows: &Table<T>, row: usize) -> Vec<f64> {
 /// Weight 2 is the row twice, weight 0 the row removed, starts included.
 fn weights_are_repeats<M: Model, T: Real>(cells: &[f64]) {
     let weight = |row: usize| [1.0, 2.0, 0.0, 1.0][row % 4];
-    let weighted = table::<T>(COLUMNS, cells)
-        .with_weights((0..ROWS).map(weight).collect())
-        .unwrap();
+    let weighted =
+        table::<T>(COLUMNS, cells).with_weights((0..ROWS).map(weight).collect()).unwrap();
     let repeats: Vec<usize> =
         (0..ROWS).flat_map(|row| std::iter::repeat_n(row, weight(row) as usize)).collect();
     let repeated = table::<T>(COLUMNS, cells).select_rows(&repeats);

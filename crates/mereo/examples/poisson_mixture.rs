@@ -94,7 +94,13 @@ impl<T: Real> Learner<T> for PoissonLearner<T> {
     fn workspace(&self) -> Vec<f64> {
         vec![0.0; self.components]
     }
-    fn accumulate(&self, m: &PoissonMixture, batch: &Batch<'_, T>, r: &mut Vec<f64>, sums: &mut Sums) {
+    fn accumulate(
+        &self,
+        m: &PoissonMixture,
+        batch: &Batch<'_, T>,
+        r: &mut Vec<f64>,
+        sums: &mut Sums,
+    ) {
         let width = 1 + 2 * batch.columns;
         for row in 0..batch.rows {
             let weight = batch.weight(row);
@@ -129,7 +135,8 @@ impl Model for PoissonMixture {
     const KIND: &'static str = "poisson-mixture";
     const TITLE: &'static str = "A mixture of Poisson distributions";
     const ABOUT: &'static str = "Counts that one of N components makes, column by column.";
-    const EXAMPLES: &'static [&'static str] = &["mereo fit poisson-mixture counts.csv --components 3"];
+    const EXAMPLES: &'static [&'static str] =
+        &["mereo fit poisson-mixture counts.csv --components 3"];
     type Params = PoissonParams;
     mereo::capabilities!(score);
 

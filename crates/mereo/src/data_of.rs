@@ -104,7 +104,10 @@ impl Data {
         if let Some(world) = toy_world(data) {
             let world = world?;
             if *options != ReadOptions::default() || stream {
-                return Err(Error::option("data", "a toy world is made, not read: it has no options"));
+                return Err(Error::option(
+                    "data",
+                    "a toy world is made, not read: it has no options",
+                ));
             }
             return Ok(AnyTable::from(world.make(None, 0)?.table).into());
         }

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use mereo::AnyModel;
-use mereo::{AnyTable, Cells, Context, Table, reconstruct, score};
 use mereo::data::{ReadOptions, read};
 use mereo::quantize::codec::Coded;
+use mereo::{AnyTable, Cells, Context, Table, reconstruct, score};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)

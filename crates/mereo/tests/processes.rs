@@ -35,8 +35,7 @@ fn child() {
     };
     let answers = mereo::answers();
     let answer = answers.iter().find(|answer| answer.name() == question.request.task).unwrap();
-    let bytes =
-        answer.answer(&question.request, &rows, question.shards, &Context::new(0)).unwrap();
+    let bytes = answer.answer(&question.request, &rows, question.shards, &Context::new(0)).unwrap();
     std::fs::write(Path::new(&path).with_extension("answer"), bytes).unwrap();
 }
 

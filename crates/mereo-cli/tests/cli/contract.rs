@@ -299,3 +299,60 @@ fn gates_and_engines_can_be_chosen() {
         assert_eq!(ran.code, Some(1), "{wrong}");
     }
 }
+
+#[test]
+fn the_list_of_models_says_what_can_be_chosen() {
+    let world = World::new();
+    let models = world.json("models --json");
+    let models = models.as_array().unwrap();
+    assert_eq!(models.len(), mereo::models().len());
+    for model in models {
+        for key in ["name", "about", "params", "capabilities"] {
+            assert!(!model[key].is_null(), "{model}");
+        }
+        for param in model["params"].as_array().unwrap() {
+            let param = param.as_object().unwrap();
+            for key in ["name", "type", "default", "about"] {
+                assert!(param.contains_key(key), "{param:?}");
+            }
+        }
+        let name = model["name"].as_str().unwrap();
+        assert!(world.ok(&format!("fit {name} --help")).contains("Examples:"));
+    }
+    assert!(world.ok("models").contains("mcvq  Parts with states"));
+}
+
+#[test]
+fn a_fit_without_sizes_and_output_finds_and_names_them() {
+    let world = World::new();
+    world.ok("-q toy shapes --rows 60 -o d.npy");
+    let told = world.json("fit mcvq d.npy --restarts 1 --scouts 2 --passes 10 --json");
+    assert_eq!(told["file"], "d-mcvq.safetensors");
+    assert!(told["sizes"].as_array().unwrap().len() > 1);
+    assert!(told["data_fingerprint"].as_str().unwrap().len() == 32);
+    assert!(world.ok("show d-mcvq.safetensors").contains("mcvq model of 121 columns"));
+}
+
+/// Weights are rows: all weights 2 are every row twice, whoever says so.
+#[test]
+fn weighted_rows_are_counted_by_weight_in_memory_and_streamed() {
+    let world = World::new();
+    let rows: String = (0..400).map(|i| format!("{},{},2\n", i % 7, (i * 5) % 11)).collect();
+    world.write("d.csv", &format!("a,b,w\n{rows}"));
+    world.ok("-q fit pca d.csv --weight w --components 1 -o p.safetensors");
+    let fit = "fit gmm d.csv --weight w --components 2 --json -o m.safetensors";
+    let told = world.json(fit);
+    let scored = world.json("score m.safetensors d.csv --weight w --json");
+    let (bound, mean) =
+        (told["bound_per_row"].as_f64().unwrap(), scored["mean"].as_f64().unwrap());
+    assert!((bound - mean).abs() < 1e-3 * mean.abs(), "{bound} {mean}");
+}
+
+#[test]
+fn rows_of_factors_are_explained_too() {
+    let world = World::new();
+    world.ok("-q fit mcfa toy:shapes --parts 3 --factors 1 --restarts 1 --passes 5 -o m.safetensors");
+    assert!(world.ok("explain m.safetensors toy:shapes --rows 2").contains("part 1: factors at"));
+    let told = world.json("explain m.safetensors toy:shapes --rows 2 --json");
+    assert_eq!(told[0]["parts"][0]["factors"].as_array().unwrap().len(), 1);
+}

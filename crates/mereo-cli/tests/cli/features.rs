@@ -62,7 +62,7 @@ fn sets_penalties_and_binary_data_are_learned() {
     assert!(
         world.refused("fit gvq d.csv --features 2 --binary -o x.safetensors").contains("binary")
     );
-    assert!(world.refused("fit gvq d.csv --features 99 -o x.safetensors").contains("`features`"));
+    assert!(world.refused("fit gvq d.csv --features 99 -o x.safetensors").contains("`--features`"));
     let refused = world.refused("fit gvq d.csv --features 20 --association dbr -o x.safetensors");
     assert!(refused.contains("dbr"));
     let refused =
@@ -146,8 +146,8 @@ fn files_that_are_no_compressed_pictures_are_refused() {
     world.write("empty.png", b"");
     assert!(world.refused("compress empty.png -o x.gvq").contains("empty.png"));
     assert!(world.refused("decompress p.gvq -o p.csv").contains("a picture"));
-    assert!(world.refused("compress grey.pgm -o x.gvq --bits 40").contains("`bits`"));
-    assert!(world.refused("compress grey.pgm -o x.gvq --block 999").contains("`block`"));
+    assert!(world.refused("compress grey.pgm -o x.gvq --bits 40").contains("`--bits`"));
+    assert!(world.refused("compress grey.pgm -o x.gvq --block 999").contains("`--block`"));
     assert!(world.refused("compress none.png -o x.gvq").contains("none.png"));
 }
 

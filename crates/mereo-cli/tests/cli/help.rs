@@ -81,7 +81,7 @@ fn wrong_usage_has_its_own_code() {
         "fly",
         "fit",
         "fit mcvq",
-        "fit mcvq d.csv --parts 2 -o m.safetensors",
+        "fit mcfa d.csv --parts 2 -o m.safetensors",
         "fit mcvq d.csv --parts two --states 2 -o m.safetensors",
         "toy nowhere -o d.csv",
         "demo nowhere",

@@ -72,7 +72,7 @@ fn fit_pca_whitens_and_fit_fa_rotates() {
     }
     world.ok("fit fa d.csv --components 2 --rotation varimax -o m.safetensors");
     let ran = world.run("fit fa d.csv --components 2 --rotation oblique -o m.safetensors");
-    assert!(ran.code == Some(2) && ran.stderr.contains("choose principal or varimax"), "{ran:?}");
+    assert!(ran.code == Some(2) && ran.stderr.contains("principal, varimax"), "{ran:?}");
 }
 
 #[test]

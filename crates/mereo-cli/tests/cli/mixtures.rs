@@ -38,7 +38,7 @@ fn a_report_sets_models_beside_one_another() {
         assert_eq!(world.text("page.html").matches("class=\"dot\"").count(), 3);
     }
     let told = world.refused("report g2.safetensors --beside e.safetensors -o page.html");
-    assert!(told.contains("option `beside`: `e.safetensors` has 2 columns"), "{told}");
+    assert!(told.contains("option `--beside`: `e.safetensors` has 2 columns"), "{told}");
     let told = world.refused("report g2.safetensors --beside f.safetensors -o page.html");
     assert!(told.contains("`f.safetensors` has a column `q` where"), "{told}");
 }
@@ -96,14 +96,14 @@ fn wrong_options_of_mixtures_are_told() {
         ("fit student d.csv --components 0 -o m", "components"),
         ("fit deep-gmm d.csv --layers 2,0 -o m", "layers"),
         ("fit deep-gmm d.csv --layers 2,2 --layer-kind full -o m", "1 kinds for 2 layers"),
-        ("fit deep-gmm d.csv --layers 2,2 --search coordinate -o m", "--em hard"),
+        ("fit deep-gmm d.csv --layers 2,2 --search coordinate -o m", "choose hard for em"),
         ("fit deep-gmm d.csv --layers 2,2 --steps 0 -o m", "steps"),
     ] {
         let said = world.refused(line);
         assert!(said.contains(expected), "{line}: {said}");
     }
     let ran = world.run("fit deep-gmm d.csv --layers 2,2 --m-step newton -o m");
-    assert!(ran.code == Some(2) && ran.stderr.contains("auto, lbfgs or kronecker"), "{ran:?}");
+    assert!(ran.code == Some(2) && ran.stderr.contains("auto, lbfgs, kronecker"), "{ran:?}");
 }
 
 #[test]

@@ -209,7 +209,8 @@ fn at_once(
         seconds: 0.0,
     });
     let status = Status::Converged;
-    let restart = Restart { start: "closed form".into(), status, settled_from: 0, bounds: vec![bound] };
+    let restart =
+        Restart { start: "closed form".into(), status, settled_from: 0, bounds: vec![bound] };
     Training {
         rows,
         weight: not_rows(facts.weight, rows),

@@ -10,6 +10,8 @@ use mereo_core::{
 use super::{DeepGmm, DeepGmmParams, LayerKind};
 
 impl Params for DeepGmmParams {
+    type Model = DeepGmm;
+
     fn declared() -> Vec<ParamInfo> {
         DeepGmmParams::declared()
     }

@@ -45,6 +45,8 @@ impl From<GmmOptions> for GmmParams {
 }
 
 impl Params for GmmParams {
+    type Model = Gmm;
+
     const RESTARTS: usize = 2;
 
     fn declared() -> Vec<ParamInfo> {

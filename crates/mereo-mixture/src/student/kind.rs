@@ -10,6 +10,8 @@ use mereo_core::{
 use super::{Student, StudentParams};
 
 impl Params for StudentParams {
+    type Model = Student;
+
     const RESTARTS: usize = 2;
 
     fn declared() -> Vec<ParamInfo> {

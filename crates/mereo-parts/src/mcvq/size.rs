@@ -23,8 +23,8 @@
 //! to be half a row; the size without them is tried next.
 
 use mereo_core::{
-    Cells, Context, Encode, Dense, Error, Observer, Parts, Plan, Real, Record, Result, SizeTried, Source,
-    Sparse, Table, sample_rows, score,
+    Cells, Context, Dense, Encode, Error, Observer, Parts, Plan, Real, Record, Result, SizeTried,
+    Source, Sparse, Table, sample_rows, score,
 };
 use rand::RngExt;
 use serde::{Deserialize, Serialize};

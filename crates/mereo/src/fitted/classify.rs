@@ -42,11 +42,9 @@ impl Fitted {
         how: Likelihood,
         context: &Context,
     ) -> Result<Classified> {
-        let classifier =
-            self.model.classifier::<T>().ok_or_else(|| self.incapable("classify"))?;
+        let classifier = self.model.classifier::<T>().ok_or_else(|| self.incapable("classify"))?;
         check_fits(raw.rows(), classifier.classes(), size_of::<f64>())?;
-        let probabilities =
-            mereo_core::classify(classifier, how, &*self.prepared(raw)?, context)?;
+        let probabilities = mereo_core::classify(classifier, how, &*self.prepared(raw)?, context)?;
         let best = |row: &[f64]| (0..row.len()).fold(0, |b, n| if row[n] > row[b] { n } else { b });
         let predicted: Vec<usize> =
             (0..probabilities.rows()).map(|row| best(probabilities.row(row))).collect();

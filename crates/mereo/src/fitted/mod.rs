@@ -20,8 +20,8 @@ use mereo_data::steps::Steps;
 pub use classify::{Classified, Confusion};
 pub use explain::{Explained, Shown};
 
-use crate::align::align;
 use crate::AnyModel;
+use crate::align::align;
 use crate::data_of::Held;
 
 /// A learned model, the steps that rows go through before it, and what its file says of it.
@@ -99,10 +99,7 @@ impl Fitted {
     }
 
     /// The same rows with the model's columns in its order.
-    pub fn aligned<'a, T: Real>(
-        &self,
-        raw: &'a dyn Source<T>,
-    ) -> Result<Box<dyn Source<T> + 'a>> {
+    pub fn aligned<'a, T: Real>(&self, raw: &'a dyn Source<T>) -> Result<Box<dyn Source<T> + 'a>> {
         align(Box::new(Borrowed(raw)), self.model.columns(), self.manifest.columns.as_deref())
     }
 

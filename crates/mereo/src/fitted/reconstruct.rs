@@ -14,8 +14,7 @@ impl Fitted {
         fill: bool,
         context: &Context,
     ) -> Result<Dense<T>> {
-        let model =
-            self.model.reconstructor::<T>().ok_or_else(|| self.incapable("reconstruct"))?;
+        let model = self.model.reconstructor::<T>().ok_or_else(|| self.incapable("reconstruct"))?;
         let width = self.model.columns();
         check_fits(raw.rows(), width, size_of::<T>())?;
         let rows = mereo_core::reconstruct(model, &*self.prepared(raw)?, context)?;

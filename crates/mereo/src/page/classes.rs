@@ -76,8 +76,7 @@ impl Classes {
             counts: Vec::new(),
         };
         if let Some(data) = data
-            && let Some(confusion) =
-                fitted.classify(data, Likelihood::Bound, context)?.confusion
+            && let Some(confusion) = fitted.classify(data, Likelihood::Bound, context)?.confusion
         {
             shown.counts = confusion.counts.concat();
             shown.labels = confusion.labels;

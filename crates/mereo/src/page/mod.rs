@@ -110,7 +110,8 @@ fn likelihood(fitted: &Fitted, shown: Option<f64>) -> Compared<'_> {
         name: fitted.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model"),
         kind: fitted.model.kind(),
         parameters: fitted.model.free_parameters(),
-        learned: training.map(|t| t.log_likelihood.unwrap_or(t.bound) / t.total_weight().max(f64::MIN_POSITIVE)),
+        learned: training
+            .map(|t| t.log_likelihood.unwrap_or(t.bound) / t.total_weight().max(f64::MIN_POSITIVE)),
         aic: counted.map(|counted| counted.aic),
         bic: counted.map(|counted| counted.bic),
         shown,
@@ -126,8 +127,7 @@ impl Layers {
         let Some(model) = fitted.model.layers() else { return Ok(Self(Vec::new())) };
         let columns = fitted.model.columns();
         let mut random = context.random("layers", [0, 0]);
-        let draw: Vec<f64> =
-            (0..columns).map(|_| StandardNormal.sample(&mut random)).collect();
+        let draw: Vec<f64> = (0..columns).map(|_| StandardNormal.sample(&mut random)).collect();
         let mut layers = Vec::new();
         for (l, &size) in model.sizes().iter().enumerate() {
             let mut looks = model.variations(l, &draw);
