@@ -194,7 +194,8 @@ impl DeepGmm {
         let stored: Vec<Option<LayerKind>> = stored.map_or_else(Vec::new, |kinds| {
             kinds.iter().map(|kind| kind.as_str()?.parse().ok()).collect()
         });
-        let factorised = file.manifest.params.get("factorised").and_then(|f| f.as_bool());
+        let factorised =
+            file.manifest.params.get("factorised").and_then(mereo_core::serde_json::Value::as_bool);
         let factorised = factorised.unwrap_or(false);
         let mut layers = Vec::new();
         for (l, &size) in sizes.iter().enumerate() {
