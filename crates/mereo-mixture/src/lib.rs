@@ -9,6 +9,7 @@ mod covariances;
 mod degrees;
 mod files;
 mod full;
+mod likelihood;
 mod start;
 #[cfg(test)]
 mod testing;

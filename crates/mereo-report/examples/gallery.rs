@@ -140,6 +140,7 @@ fn training(rows: usize, restarts: usize, level: f64) -> Training {
         seed: 42,
         bound: last(&restarts[best]),
         log_likelihood: None,
+        likelihood_unknown: false,
         passes: restarts[best].bounds.len() - 1,
         status: restarts[best].status,
         best,

@@ -56,9 +56,12 @@ fn training() -> Training {
     };
     Training {
         rows: 10,
+        weight: None,
+        fingerprint: None,
         seed: 1,
         bound: -123.0,
         log_likelihood: None,
+        likelihood_unknown: false,
         passes: 2,
         status: Status::Converged,
         best: 1,

@@ -98,8 +98,8 @@ fn main() -> Result<()> {
             let passes: usize = training.restarts.iter().map(|r| r.bounds.len()).sum();
             told.add(&model, &held, &context)?;
             if model.has_gates_of_rows() {
-                let mut tied = model.to_file(Manifest::new(Mcvq::KIND));
-                tied.manifest = Manifest::new(Mcvq::KIND);
+                let mut tied = model.to_file(Manifest::new(<Mcvq as mereo_core::Model>::KIND));
+                tied.manifest = Manifest::new(<Mcvq as mereo_core::Model>::KIND);
                 let tied = Mcvq::from_file(tied, "tied".as_ref())?;
                 told.tied.push(squared_error(&tied, &held, &context)?);
             }

@@ -343,15 +343,16 @@ fn weighted_rows_are_counted_by_weight_in_memory_and_streamed() {
     let fit = "fit gmm d.csv --weight w --components 2 --json -o m.safetensors";
     let told = world.json(fit);
     let scored = world.json("score m.safetensors d.csv --weight w --json");
-    let (bound, mean) =
-        (told["bound_per_row"].as_f64().unwrap(), scored["mean"].as_f64().unwrap());
+    let (bound, mean) = (told["bound_per_row"].as_f64().unwrap(), scored["mean"].as_f64().unwrap());
     assert!((bound - mean).abs() < 1e-3 * mean.abs(), "{bound} {mean}");
 }
 
 #[test]
 fn rows_of_factors_are_explained_too() {
     let world = World::new();
-    world.ok("-q fit mcfa toy:shapes --parts 3 --factors 1 --restarts 1 --passes 5 -o m.safetensors");
+    world.ok(
+        "-q fit mcfa toy:shapes --parts 3 --factors 1 --restarts 1 --passes 5 -o m.safetensors",
+    );
     assert!(world.ok("explain m.safetensors toy:shapes --rows 2").contains("part 1: factors at"));
     let told = world.json("explain m.safetensors toy:shapes --rows 2 --json");
     assert_eq!(told[0]["parts"][0]["factors"].as_array().unwrap().len(), 1);

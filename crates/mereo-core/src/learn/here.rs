@@ -39,6 +39,7 @@ pub enum Lent<'a> {
 ///     #     seed: 0,
 ///     #     bound: 0.0,
 ///     #     log_likelihood: None,
+///     #     likelihood_unknown: false,
 ///     #     passes: 0,
 ///     #     status: Converged,
 ///     #     best: 0,

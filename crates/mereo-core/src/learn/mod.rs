@@ -31,6 +31,10 @@ use shards::Walk;
 /// Bounds of restarts that differ by no more than this share are equal but for rounding.
 const EQUAL: f64 = 1e-9;
 
+/// A bound that fell by more than this share of itself is worth a note: it is more than rounding in double
+/// precision, and about what single precision can tell.
+const FALLEN: f64 = 1e-7;
+
 /// Where the loop is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pass {
@@ -249,10 +253,14 @@ pub fn learn<T: Real, L: Learner<T>>(
             } else {
                 None
             };
-            let notes = match ended {
+            let mut notes = match ended {
                 None => context.install(|| learner.update(&mut state, &statistics, pass)),
                 Some(_) => Vec::new(),
             };
+            if let Some(change) = change.filter(|c| settled && *c < -FALLEN * bound.abs()) {
+                let fall = -change / facts.weight;
+                notes.insert(0, format!("the bound fell by {fall:.1e} nats a row"));
+            }
             walk.spare(statistics);
             observer.passed(&Record {
                 restart,
@@ -318,6 +326,7 @@ pub fn learn<T: Real, L: Learner<T>>(
         seed: context.seed(),
         bound: winner.bounds.last().copied().unwrap_or(f64::NAN),
         log_likelihood: None,
+        likelihood_unknown: false,
         passes: winner.bounds.len().saturating_sub(1),
         status: if context.stop().asked() { Status::Interrupted } else { winner.status },
         best,

@@ -93,6 +93,10 @@ pub struct Training {
     /// The log likelihood itself, where it is known and is not the bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_likelihood: Option<f64>,
+    /// Whether nobody knows the log likelihood: the bound is one of another thing (of the likeliest
+    /// paths, say), and must not be taken for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub likelihood_unknown: bool,
     /// Passes of the restart that won.
     pub passes: usize,
     /// How the restart that won ended.
@@ -109,9 +113,10 @@ impl Training {
         self.weight.unwrap_or(self.rows as f64)
     }
 
-    /// The log likelihood of the rows learned from, or the bound where that is all that is known.
-    pub fn log_likelihood_or_bound(&self) -> f64 {
-        self.log_likelihood.unwrap_or(self.bound)
+    /// The log likelihood of the rows learned from, or the bound where that is all that is known of
+    /// it.
+    pub fn log_likelihood_or_bound(&self) -> Option<f64> {
+        (!self.likelihood_unknown).then(|| self.log_likelihood.unwrap_or(self.bound))
     }
 
     /// The bound in nats a row.

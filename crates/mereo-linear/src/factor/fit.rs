@@ -218,6 +218,7 @@ fn at_once(
         seed: context.seed(),
         bound,
         log_likelihood: None,
+        likelihood_unknown: false,
         passes: 0,
         status,
         best: 0,

@@ -1,11 +1,16 @@
 //! Learning from a source.
 
 use mereo_core::slots::{Frame, Survey};
-use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Training, learn, score};
+use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Training, learn};
 
 use super::layers::Layers;
 use super::learner::DeepLearner;
-use super::{DeepGmm, DeepGmmParams, LayerKind, Search};
+use super::{DeepGmm, DeepGmmParams, Em, LayerKind, Search};
+use crate::likelihood::bound_of;
+
+/// Most paths that are summed over at the end where learning searched among them: a pass that does is
+/// to take no longer than the passes that did not.
+const MOST_SUMMED: usize = 1 << 12;
 
 mereo_core::fit_here! {
     /// Learns a Deep Gaussian mixture.
@@ -43,7 +48,7 @@ fn fit_as<T: Real>(
     };
     let scales = survey.moments.weight.iter().enumerate().map(|(d, n)| n * frame.scale(d).ln());
     let log_scale = scales.sum();
-    let learner = DeepLearner {
+    let mut learner = DeepLearner {
         params: params.clone(),
         survey,
         frame,
@@ -53,15 +58,18 @@ fn fit_as<T: Real>(
     };
     let start = |restart| learner.start(source, restart, context);
     let Learned { state, mut training } = learn(&learner, start, source, plan, context, observer)?;
+    let paths = state.layers.path_weight.len();
+    if params.search == Search::Full || paths <= MOST_SUMMED {
+        let summed = (Em::Soft, Search::Full);
+        (learner.params.em, learner.params.search) = summed;
+        (learner.params.sweeps, learner.params.variance_floor) = (0, 0.0);
+        training.log_likelihood = bound_of(&learner, &state, source, context)?;
+    } else {
+        training.likelihood_unknown = true;
+    }
     let mut layers = state.layers;
     in_data_units(&mut layers, &learner.frame, scaled_layer(&params.layer_kind));
-    let model = DeepGmm::new(layers);
-    // Coordinate search is for more paths than can all be tried; then they cannot be summed either.
-    if params.search == Search::Full && !context.stop().asked() {
-        let scores = score(&model, source, context)?;
-        training.log_likelihood = Some(scores.mean * learner.survey.moments.rows);
-    }
-    Ok((model, training))
+    Ok((DeepGmm::new(layers, params.factorised), training))
 }
 
 /// The layer that can take up a scale for each column without becoming one of another kind: the

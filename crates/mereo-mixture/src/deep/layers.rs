@@ -125,6 +125,23 @@ impl Layers {
         (sizes[..layer].iter().product(), sizes[layer + 1..].iter().product())
     }
 
+    /// What the weight of each path would be if it were a product of one for each layer: those of
+    /// their components.
+    pub(super) fn independent(&self) -> Vec<f64> {
+        let each: Vec<(Vec<f64>, usize)> =
+            (0..self.layers.len()).map(|layer| (self.usage(layer), self.around(layer).1)).collect();
+        let of = |path: usize| {
+            each.iter().map(|(usage, below)| usage[path / below % usage.len()]).product()
+        };
+        (0..self.path_weight.len()).map(of).collect()
+    }
+
+    /// Whether it is such a product.
+    pub(super) fn are_independent(&self) -> bool {
+        let apart = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-6;
+        self.path_weight.iter().zip(&self.independent()).all(apart)
+    }
+
     /// How common each component of a layer is.
     pub(super) fn usage(&self, layer: usize) -> Vec<f64> {
         usage(&self.path_weight, self.around(layer).1, self.layers[layer].size(self.columns))

@@ -236,14 +236,7 @@ impl<T: Real> DeepLearner<T> {
             *weight = (1.0 - rate) * *weight + rate * told;
         }
         if self.params.factorised {
-            let each: Vec<Vec<f64>> =
-                (0..layers.layers.len()).map(|layer| layers.usage(layer)).collect();
-            let belows: Vec<usize> =
-                (0..layers.layers.len()).map(|layer| layers.around(layer).1).collect();
-            for (path, weight) in layers.path_weight.iter_mut().enumerate() {
-                let own = each.iter().zip(&belows);
-                *weight = own.map(|(usage, below)| usage[path / below % usage.len()]).product();
-            }
+            layers.path_weight = layers.independent();
             normalise(&mut layers.path_weight);
         }
     }

@@ -51,7 +51,8 @@
 //! Paths with few rows would shrink to nothing. A row's log density under a path is therefore lowered by
 //! `½ ε tr (Ω_pΩ_pᵀ)⁻¹`, as if each cell were blurred with variance ε, a small fraction of its column's.
 //! In the M-step that is ε added to the path's moments. The bound is what is left of the log likelihood
-//! and lies a little below it.
+//! and lies a little below it. The log likelihood itself, which criteria need, is found by one pass more over all
+//! paths, unless a search was made among so many that this would take too long: then it is not known.
 //!
 //! # Start
 //!
@@ -63,6 +64,7 @@
 
 mod affine;
 mod fit;
+mod freedom;
 mod gradient;
 mod kind;
 mod kronecker;

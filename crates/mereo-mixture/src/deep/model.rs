@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use mereo_core::math::packed;
 use mereo_core::{
     Batch, Encode, Error, Manifest, ModelFile, Random, Real, Reconstruct, Result, Sample, Score,
     ScoreKind, Tensor,
 };
 
 use super::LayerKind;
+use super::freedom::free_numbers;
 use super::layers::{Layer, Layers};
 use crate::files::can_whiten;
 use crate::full::{Mixture, Shapes};
@@ -39,13 +39,15 @@ pub struct DeepGmm {
     layers: Layers,
     /// `[k]`: the number of components of each layer.
     sizes: Vec<usize>,
+    /// Whether path weights are products of one for each layer.
+    factorised: bool,
     /// `[P, D]`: the mean of each path.
     mean: Vec<f64>,
     mixture: Mixture,
 }
 
 impl DeepGmm {
-    pub(super) fn new(layers: Layers) -> Self {
+    pub(super) fn new(layers: Layers, factorised: bool) -> Self {
         let (mean, covariance, scale) = layers.shared();
         let shapes = Shapes {
             weight: &layers.path_weight,
@@ -57,7 +59,7 @@ impl DeepGmm {
         };
         let mixture = Mixture::new(&shapes, layers.columns);
         let sizes = layers.sizes();
-        Self { layers, sizes, mean, mixture }
+        Self { layers, sizes, factorised, mean, mixture }
     }
 
     /// Number of columns, D.
@@ -136,8 +138,10 @@ impl DeepGmm {
         Gmm::of_spread(self.layers.path_weight.clone(), mean, Spread::Full(covariance))
     }
 
-    /// How many numbers were free to be learned: what AIC and BIC count. The top layer's transforms
-    /// are known up to a rotation.
+    /// How many numbers were free to be learned: what AIC and BIC count. It is the dimension of the family of
+    /// densities that such layers have, or, with diagonal or orthogonal ones, at most a little more: layers can be
+    /// other ones with the same density (`freedom.rs` has the derivation). So one component on top of another
+    /// has the freedom of one.
     ///
     /// ```
     /// # use mereo_core::{Manifest, ModelFile, Tensor};
@@ -151,18 +155,8 @@ impl DeepGmm {
     /// ```
     pub fn free_parameters(&self) -> usize {
         let d = self.columns();
-        let of = self.layers.layers.iter().enumerate().map(|(l, layer)| {
-            let transform = match layer.kind {
-                LayerKind::Full if l == 0 => packed(d),
-                LayerKind::Full => d * d,
-                LayerKind::Diagonal => d,
-                LayerKind::Scale => 1,
-                LayerKind::Orthogonal if l == 0 => 1,
-                LayerKind::Orthogonal => 1 + packed(d) - d,
-            };
-            layer.size(d) * (transform + d)
-        });
-        of.sum::<usize>() + self.layers.path_weight.len() - 1
+        let layers = self.layers.layers.iter().map(|layer| (layer.kind, layer.size(d)));
+        free_numbers(&layers.collect::<Vec<_>>(), d, self.factorised)
     }
 
     /// Takes a model out of a file: `path_weight [N_1, …, N_k]`, and for each layer i from 1, the top
@@ -200,6 +194,9 @@ impl DeepGmm {
         let stored: Vec<Option<LayerKind>> = stored.map_or_else(Vec::new, |kinds| {
             kinds.iter().map(|kind| kind.as_str()?.parse().ok()).collect()
         });
+        let factorised =
+            file.manifest.params.get("factorised").and_then(mereo_core::serde_json::Value::as_bool);
+        let factorised = factorised.unwrap_or(false);
         let mut layers = Vec::new();
         for (l, &size) in sizes.iter().enumerate() {
             let (transform, bias) =
@@ -229,7 +226,8 @@ impl DeepGmm {
                 return Err(bad(problem));
             }
         }
-        Ok(Self::new(layers))
+        let factorised = factorised && layers.are_independent();
+        Ok(Self::new(layers, factorised))
     }
 
     /// The model as a file with this manifest.

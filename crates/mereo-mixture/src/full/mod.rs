@@ -29,7 +29,9 @@
 //! `Σ r [ŷ;1][ŷ;1]ᵀ + Σ r C` about its mean of before: the expected moments of complete rows. For
 //! Student's t rows count `r u`, with `u = (ν+|O|)/(ν+δ)` the expected precision of the row, but C
 //! counts r, since given u the covariance is `C/u`. Rows with a negligible responsibility are left
-//! out: where components are far apart, each is asked of few rows only.
+//! out: where components are far apart, each is asked of few rows only. Sums are in the data's own type, unless a
+//! component is so much narrower in one direction than in another that single precision could not tell its
+//! narrowest variance; then they are in double precision.
 
 mod conditional;
 mod learner;

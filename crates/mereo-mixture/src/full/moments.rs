@@ -30,6 +30,8 @@ pub(crate) struct Moments<T> {
     quick_rows: usize,
     #[serde(skip)]
     chosen: Vec<T>,
+    #[serde(skip)]
+    wide: Vec<f64>,
 }
 
 impl<T: Real> Moments<T> {
@@ -45,6 +47,7 @@ impl<T: Real> Moments<T> {
             quick: vec![T::ZERO; size],
             quick_rows: 0,
             chosen: Vec::new(),
+            wide: Vec::new(),
         }
     }
 
@@ -134,11 +137,14 @@ impl<T: Real> Moments<T> {
         if self.chosen.is_empty() {
             return;
         }
-        product_self(
-            &mut self.quick[component * size..(component + 1) * size],
-            Matrix::new(&self.chosen, self.chosen.len() / width, width),
-            true,
-        );
+        let (rows, own) = (self.chosen.len() / width, component * size..(component + 1) * size);
+        if whitened.is_delicate(component) {
+            self.wide.clear();
+            self.wide.extend(self.chosen.iter().map(|y| y.to_f64()));
+            product_self(&mut self.sums[own], Matrix::new(&self.wide, rows, width), true);
+        } else {
+            product_self(&mut self.quick[own], Matrix::new(&self.chosen, rows, width), true);
+        }
     }
 
     /// Adds the quick sums to the others.

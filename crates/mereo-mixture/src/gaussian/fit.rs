@@ -1,14 +1,13 @@
 //! Learning from a source: the start, and the loop.
 
 use mereo_core::slots::Survey;
-use mereo_core::{
-    Context, Learned, Observer, Plan, Real, Result, Source, Start, Training, learn, score,
-};
+use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Start, Training, learn};
 
 use super::learner::{GmmLearner, State};
 use super::model::Spread;
 use super::{Covariance, Gmm, GmmParams};
 use crate::full::{MixtureLearner, Shape, in_data_units};
+use crate::likelihood::bound_of;
 use crate::start::clusters;
 
 mereo_core::fit_here! {
@@ -42,10 +41,14 @@ fn fit_as<T: Real>(
     let survey = Survey::of(source, context)?;
     let shape = match params.covariance {
         Covariance::Spherical | Covariance::Diagonal => {
-            let learner = GmmLearner { params: params.clone(), survey };
+            let mut learner = GmmLearner { params: params.clone(), survey };
             let start = |restart| start(&learner, source, restart, context);
-            let Learned { state, training } =
+            let Learned { state, mut training } =
                 learn(&learner, start, source, plan, context, observer)?;
+            if params.hard {
+                learner.params.hard = false;
+                training.log_likelihood = bound_of(&learner, &state, source, context)?;
+            }
             let State { prior, mean, variance, .. } = state;
             let spread = if params.covariance == Covariance::Spherical {
                 Spread::Spherical
@@ -58,7 +61,7 @@ fn fit_as<T: Real>(
         Covariance::Full => Shape::Full,
         Covariance::LowRank => Shape::LowRank(params.factors),
     };
-    let learner = MixtureLearner {
+    let mut learner = MixtureLearner {
         components: params.components,
         shape,
         hard: params.hard,
@@ -69,6 +72,10 @@ fn fit_as<T: Real>(
     };
     let start = |restart| learner.start(source, restart, context);
     let Learned { state, mut training } = learn(&learner, start, source, plan, context, observer)?;
+    if params.hard || params.shrinkage > 0.0 {
+        (learner.hard, learner.shrinkage) = (false, 0.0);
+        training.log_likelihood = bound_of(&learner, &state, source, context)?;
+    }
     let frame = &learner.survey.frame;
     let (mean, covariance) = in_data_units(frame, &state.mean, &state.covariance);
     let d = frame.columns();
@@ -87,10 +94,6 @@ fn fit_as<T: Real>(
         }
     };
     let model = Gmm::of_spread(state.weight, mean, spread);
-    if params.shrinkage > 0.0 && !context.stop().asked() {
-        let scores = score(&model, source, context)?;
-        training.log_likelihood = Some(scores.mean * learner.survey.moments.rows);
-    }
     Ok((model, training))
 }
 

@@ -31,7 +31,13 @@
 //! (`covariances.rs`), so L never falls from pass to pass.
 //!
 //! *Hard* EM gives each row to its likeliest component alone, and the bound it reports and raises is
-//! `Σ_c w_c max_j log b_j N(x_c; μ_j, Σ_j)`.
+//! `Σ_c w_c max_j log b_j N(x_c; μ_j, Σ_j)`. What a bound other than L ends at says nothing to criteria such as
+//! AIC and BIC, so L itself is then found by one pass more (`likelihood.rs`).
+//!
+//! In single precision, the distance of a row in a column whose variance is a share f of the whole column's
+//! is off by some `1e-7/f`: at the floor, about `1e-4` nats. Near the end bounds of diagonal and spherical components
+//! may therefore go up and down by that much, which the pass says in its notes. Sums for covariances are kept
+//! in double precision where that is needed (`full/`).
 //!
 //! The start is k-means on a sample of the rows, each column in units of its own deviation, then
 //! the variances of its clusters. A component that has come to explain almost nothing is seeded

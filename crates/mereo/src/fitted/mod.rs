@@ -144,7 +144,7 @@ impl Fitted {
     pub fn criteria(&self) -> Option<Criteria> {
         let training = self.training()?;
         let parameters = self.model.free_parameters()?;
-        let likelihood = training.log_likelihood_or_bound();
+        let likelihood = training.log_likelihood_or_bound()?;
         let (k, n) = (parameters as f64, training.total_weight().max(1.0));
         let aic = 2.0 * k - 2.0 * likelihood;
         Some(Criteria { parameters, aic, bic: k * n.ln() - 2.0 * likelihood })
