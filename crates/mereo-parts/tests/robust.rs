@@ -193,7 +193,7 @@ fn any_number_of_threads_gives_the_same_bytes() {
     let bytes = |context: Context| {
         let (model, training) =
             mcvq::fit(&params(2, 3), &table, &plan(), &context, &mut Silent).unwrap();
-        let mut manifest = mereo_core::Manifest::new(Mcvq::KIND);
+        let mut manifest = mereo_core::Manifest::new(<Mcvq as mereo_core::Model>::KIND);
         manifest.training = Some(training);
         model.to_file(manifest).to_bytes().unwrap()
     };

@@ -136,6 +136,8 @@ fn training(rows: usize, restarts: usize, level: f64) -> Training {
         .max_by(|&a, &b| last(&restarts[a]).total_cmp(&last(&restarts[b])))
         .unwrap_or(0);
     Training {
+        weight: None,
+        fingerprint: None,
         rows,
         seed: 42,
         bound: last(&restarts[best]),

@@ -193,14 +193,17 @@ fn threads_files_and_stores_keep_classes() {
             let context = Context::new(4).with_threads(threads).unwrap();
             let (model, _) =
                 fit(&with_classes(classes), &table, &plan, &context, &mut Silent).unwrap();
-            model.to_file(Manifest::new(Mcfa::KIND)).to_bytes().unwrap()
+            model.to_file(Manifest::new(<Mcfa as mereo_core::Model>::KIND)).to_bytes().unwrap()
         };
         let one = bytes(1);
         assert!(one == bytes(2) && one == bytes(7));
         let file = ModelFile::from_bytes(&one, "x".as_ref()).unwrap();
         let model = Mcfa::from_file(file, "x".as_ref()).unwrap();
         assert_eq!(Classify::<f64>::classes(&model), 3);
-        assert_eq!(model.to_file(Manifest::new(Mcfa::KIND)).to_bytes().unwrap(), one);
+        assert_eq!(
+            model.to_file(Manifest::new(<Mcfa as mereo_core::Model>::KIND)).to_bytes().unwrap(),
+            one
+        );
         // The same rows stored sparsely: the same classes of each.
         let stored = sparse(&table, Absent::Unobserved);
         let context = Context::new(0);
@@ -246,7 +249,7 @@ fn gates_of_rows_and_classes_do_not_go_together() {
     let params =
         McfaParams { gate: Gate::Factorised { from: 0 }, ..with_classes(Classes::Learned(2)) };
     assert!(params.check().unwrap_err().to_string().contains("gate that all rows share"));
-    let mut manifest = Manifest::new(Mcfa::KIND);
+    let mut manifest = Manifest::new(<Mcfa as mereo_core::Model>::KIND);
     manifest.params = serde_json::json!({ "gate": "factorised" });
     let file = random_class_model(1, 2, [2, 1, 3]).to_file(manifest);
     let error = Mcfa::from_file(file, "by hand".as_ref()).unwrap_err().to_string();

@@ -273,7 +273,10 @@ fn weights_threads_and_files_keep_classes() {
         let context = Context::new(4).with_threads(threads).unwrap();
         let params = with_classes(classes);
         let (model, _) = fit(&params, &table, &plan, &context, &mut Silent).unwrap();
-        model.to_file(mereo_core::Manifest::new(Mcvq::KIND)).to_bytes().unwrap()
+        model
+            .to_file(mereo_core::Manifest::new(<Mcvq as mereo_core::Model>::KIND))
+            .to_bytes()
+            .unwrap()
     };
     for classes in [Classes::Labels, Classes::Learned(3)] {
         let one = bytes(1, classes);
@@ -281,7 +284,13 @@ fn weights_threads_and_files_keep_classes() {
         let file = ModelFile::from_bytes(&one, "x".as_ref()).unwrap();
         let model = Mcvq::from_file(file, "x".as_ref()).unwrap();
         assert_eq!(Classify::<f64>::classes(&model), 3);
-        assert_eq!(model.to_file(mereo_core::Manifest::new(Mcvq::KIND)).to_bytes().unwrap(), one);
+        assert_eq!(
+            model
+                .to_file(mereo_core::Manifest::new(<Mcvq as mereo_core::Model>::KIND))
+                .to_bytes()
+                .unwrap(),
+            one
+        );
     }
 }
 

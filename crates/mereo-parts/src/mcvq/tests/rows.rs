@@ -3,7 +3,7 @@
 use mereo_core::slots::{SlotParams, Survey};
 use mereo_core::{
     Absent, Cells, Checkpoints, Context, Dense, Learner, Parts, Pass, Plan, Record, Schedule,
-    Silent, Source, Start, Statistics, Table, encode, learn, score,
+    Silent, Source, Statistics, Table, encode, learn, score,
 };
 use proptest::prelude::*;
 
