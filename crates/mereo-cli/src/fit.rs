@@ -200,9 +200,9 @@ fn argument(info: &ParamInfo) -> Arg {
     if let Some(default) = info.default.as_ref().filter(|value| !value.is_null()) {
         match default {
             Value::Bool(_) => {}
-            Value::String(text) => help.push_str(&format!(" [default: {text}]")),
             Value::Array(all) if all.is_empty() => {}
-            other => help.push_str(&format!(" [default: {other}]")),
+            Value::String(text) => help = format!("{help} [default: {text}]"),
+            other => help = format!("{help} [default: {other}]"),
         }
     }
     let arg = Arg::new(info.name)

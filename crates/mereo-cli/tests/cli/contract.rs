@@ -337,8 +337,8 @@ fn a_fit_without_sizes_and_output_finds_and_names_them() {
 #[test]
 fn weighted_rows_are_counted_by_weight_in_memory_and_streamed() {
     let world = World::new();
-    let rows: String = (0..400).map(|i| format!("{},{},2\n", i % 7, (i * 5) % 11)).collect();
-    world.write("d.csv", &format!("a,b,w\n{rows}"));
+    let rows: Vec<String> = (0..400).map(|i| format!("{},{},2", i % 7, (i * 5) % 11)).collect();
+    world.write("d.csv", format!("a,b,w\n{}\n", rows.join("\n")));
     world.ok("-q fit pca d.csv --weight w --components 1 -o p.safetensors");
     let fit = "fit gmm d.csv --weight w --components 2 --json -o m.safetensors";
     let told = world.json(fit);

@@ -99,7 +99,7 @@ impl<'a, S: Statistics> Tree<'a, S> {
                 };
                 drop(waiting);
                 let (mut left, right) =
-                    if index % 2 == 0 { (node, sibling) } else { (sibling, node) };
+                    if index.is_multiple_of(2) { (node, sibling) } else { (sibling, node) };
                 left.merge(&right);
                 self.spare.give(right);
                 node = left;

@@ -163,7 +163,7 @@ impl<R: Read + Seek> Arrays<R> {
             None if self.has(WEIGHTS) => WEIGHTS.to_owned(),
             None => return Ok(None),
         };
-        Ok(Some(self.numbers(&name)?.1.to_f64()))
+        Ok(Some(self.numbers(&name)?.1.into_f64()))
     }
 
     /// A matrix saved by `scipy.sparse.save_npz` in compressed-row form.
@@ -217,7 +217,7 @@ impl<R: Read + Seek> Arrays<R> {
     /// An array of whole numbers from 0 to `most`.
     fn integers(&mut self, name: &str, most: u64) -> Result<Vec<usize>> {
         let (_, values) = self.numbers(name)?;
-        let integers = values.to_f64().into_iter().enumerate().map(|(index, value)| {
+        let integers = values.into_f64().into_iter().enumerate().map(|(index, value)| {
             // Casts are exact here: f64 holds every integer up to 2^53, more than any file has.
             let whole = value >= 0.0 && value <= most as f64 && value.fract() == 0.0;
             if whole && value <= (1u64 << 53) as f64 {

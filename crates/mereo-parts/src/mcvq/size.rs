@@ -271,7 +271,7 @@ fn step(from: usize, up: bool, fine: bool) -> Option<usize> {
     }
 }
 
-/// McvqStarts of sizes that are only tried are not told of.
+/// Starts of sizes that are only tried are not told of.
 struct Quiet<'a>(&'a mut dyn Observer);
 
 impl Observer for Quiet<'_> {
