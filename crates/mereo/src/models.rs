@@ -1,5 +1,6 @@
 //! The one list of models. Adding a model is adding it here.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use mereo_core::{
@@ -113,6 +114,45 @@ pub fn models() -> Vec<ModelKind> {
         ($($name:ident: $model:ty),* $(,)?) => { vec![$(ModelKind::of::<$model>()),*] };
     }
     for_each_model!(kinds)
+}
+
+/// All models, what can be chosen for each and what it can do, as a page: `docs/models.md` is this.
+///
+/// ```
+/// assert!(mereo::models_in_markdown().contains("## mcvq"));
+/// ```
+pub fn models_in_markdown() -> String {
+    // Writing to a string does not fail.
+    let mut text = "# The models\n\n<!-- Written by `cargo run --example models_page`; a test says if it is old. -->\n\n\
+        | model | what it is | it can |\n|---|---|---|\n"
+        .to_owned();
+    for kind in models() {
+        let can = kind.capabilities.join(", ");
+        let _ = writeln!(text, "| [`{0}`](#{0}) | {1} | {can} |", kind.name, kind.title);
+    }
+    for kind in models() {
+        let _ = writeln!(text, "\n## {}\n\n{}. {}\n", kind.name, kind.title, kind.about);
+        text.push_str("| option | default | what it means |\n|---|---|---|\n");
+        for info in kind.params() {
+            let default = match &info.default {
+                None => "needed".to_owned(),
+                Some(Value::Null) => String::new(),
+                Some(Value::Bool(_)) => "off".to_owned(),
+                Some(Value::String(word)) => format!("`{word}`"),
+                Some(Value::Array(all)) if all.is_empty() => String::new(),
+                Some(other) => format!("`{other}`"),
+            };
+            let _ = writeln!(text, "| `--{}` | {default} | {} |", info.option(), info.about);
+        }
+        let _ = writeln!(text, "| `--restarts` | `{}` | How many starts to try |", kind.restarts);
+        text.push_str("\n```sh\n");
+        for example in kind.examples {
+            text.push_str(example);
+            text.push('\n');
+        }
+        text.push_str("```\n");
+    }
+    text
 }
 
 /// A kind of model by its name.

@@ -10,6 +10,7 @@ use mereo::{
     About, Absent, AnyTable, Context, Error, Fit, Fitted, Lane, Options, ParamType, Plan, Remote,
     Request, Result, Source, Table,
 };
+use mereo::data::ReadOptions;
 use mereo_testing::{blobs, table, with_holes};
 use serde_json::json;
 
@@ -29,7 +30,7 @@ struct Question {
 fn child() {
     let Some(path) = std::env::var_os(QUESTION) else { return };
     let question: Question = mereo::unpack(&std::fs::read(&path).unwrap()).unwrap();
-    let AnyTable::F64(rows) = mereo::data::read(&question.data, &Default::default()).unwrap()
+    let AnyTable::F64(rows) = mereo::data::read(&question.data, &ReadOptions::default()).unwrap()
     else {
         panic!("the test writes double precision")
     };

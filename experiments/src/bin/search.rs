@@ -101,7 +101,7 @@ fn from_random_paths(model: &DeepGmm, rows: &Table<f32>, context: &Context) {
             let best = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let mut random = context.random("beginnings", [row as u64, 0]);
             let reached = (0..beginnings)
-                .map(|_| logs[ascend(logs, &model.sizes(), random.random_range(0..paths))])
+                .map(|_| logs[ascend(logs, model.sizes(), random.random_range(0..paths))])
                 .fold(f64::NEG_INFINITY, f64::max);
             found += usize::from(reached >= best);
             below += best - reached;
