@@ -7,6 +7,7 @@ mod bench;
 mod browser;
 mod command;
 mod experiments;
+mod supply;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -16,7 +17,7 @@ use command::{Outcome, cargo, exists};
 const HELP: &str = "\
 cargo xtask VERB
 
-  test                     every check: format, lints, tests, documentation, reports in a browser
+  test                     every check: format, licences, lints, tests, documentation, reports in a browser
   bench                    benchmarks, and the peers beside us
   fuzz [SECONDS] [NAME..]  hostile input for readers and loaders, SECONDS on each (default 300)
   experiments [NAME [..]]  the papers' tables and figures, all of them, or one with its arguments
@@ -61,6 +62,7 @@ const UNTESTED: [&str; 4] = ["--exclude", "mereo-experiments", "--exclude", "mer
 /// Every check, the quick ones first.
 fn test() -> Outcome {
     cargo("fmt --all --check").run()?;
+    supply::run()?;
     cargo("clippy --workspace --all-targets -- --deny warnings").run()?;
     docs()?;
     // Everything at once: building package by package would choose features, and compile what

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use mereo::data::ReadOptions;
 use mereo::{
     About, Absent, AnyTable, Context, Error, Fit, Fitted, Lane, Options, ParamType, Plan, Remote,
     Request, Result, Source, Table,
 };
-use mereo::data::ReadOptions;
 use mereo_testing::{blobs, table, with_holes};
 use serde_json::json;
 

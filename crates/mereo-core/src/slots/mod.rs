@@ -27,6 +27,8 @@ mod nearest;
 mod quick;
 mod statistics;
 mod survey;
+#[cfg(test)]
+mod tests;
 mod worst;
 
 pub use clusters::Clusters;
