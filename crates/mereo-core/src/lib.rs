@@ -19,7 +19,9 @@ mod table;
 
 pub use context::{Context, Random, Stop, draw};
 pub use error::{Error, Place, Result};
-pub use files::{write_atomically, write_file_atomically};
+pub use files::{
+    abandon_files, check_writable, follow_links, write_atomically, write_file_atomically,
+};
 pub use learn::{
     Checkpoints, Learned, Learner, Lent, Memory, Observer, Pass, Plan, Record, Restart, Schedule,
     Silent, Start, Statistics, Status, Training, gather, learn, map_rows,
@@ -35,5 +37,5 @@ pub use real::Real;
 pub use rows::sample_rows;
 pub use source::{Batch, Block, Lane, Source, batch_rows};
 pub use table::{
-    About, Absent, AnyTable, Cells, Dense, Labels, Picture, Sparse, Table, column_name,
+    About, Absent, AnyTable, Cells, Dense, Labels, Picture, Sparse, Table, check_cells, column_name,
 };

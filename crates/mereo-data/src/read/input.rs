@@ -96,6 +96,17 @@ pub(super) fn unreadable(error: io::Error) -> Error {
     Error::found(Place::default(), found, "data that can be read to its end")
 }
 
+/// Makes room for so many more values, or says that there is none.
+pub(super) fn make_room<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
+    values.try_reserve(more).map_err(|_| {
+        let size = values.len().saturating_add(more).saturating_mul(size_of::<T>()) >> 20;
+        let found = format!("data that takes more than {size} MiB");
+        let expected =
+            "data that fits into memory; stream it from Parquet or npy, or take fewer rows";
+        Error::found(Place::default(), found, expected)
+    })
+}
+
 /// Refuses to yield more than it should, so that a small file cannot unpack to a whole disk.
 pub(super) struct Capped<R> {
     pub(super) inner: R,

@@ -11,6 +11,7 @@ mod npy;
 mod npz;
 mod parquet;
 pub(crate) mod ratings;
+mod scipy;
 mod stream;
 mod text;
 pub(crate) mod words;

@@ -5,13 +5,17 @@
 
 use std::io::{BufRead, Read};
 
+use bytemuck::Pod;
 use mereo_core::{AnyTable, Error, Labels, Place, Result};
-use npyz::{DType, Deserialize, TypeChar, TypeRead, TypeStr};
+use npyz::{DType, Deserialize, Endianness, TypeChar, TypeRead, TypeStr};
 
 use super::array::{self, Values};
-use super::input::unreadable;
+use super::input::{make_room, unreadable};
 use super::text::quoted;
 use super::{Input, ReadOptions};
+
+/// Values that are read in one go: few enough to stay in the processor's cache while they are looked at.
+const PIECE: usize = 1 << 15;
 
 /// Reads a table, and its labels from another file if one is named.
 pub(super) fn parse(input: Input<'_>, options: &ReadOptions) -> Result<AnyTable> {
@@ -102,19 +106,19 @@ impl Header {
     /// Reads all values as numbers, in row-major order, and makes sure that nothing follows.
     pub(super) fn values(&self, mut reader: impl BufRead) -> Result<Values> {
         use TypeChar::{Bool, Float, Int, Uint};
-        let reader = &mut reader;
+        let reader: &mut dyn BufRead = &mut reader;
         let values = match (self.item.type_char(), self.item.size_field()) {
-            (Float, 4) => Values::F32(self.items(reader, |x: f32| x)?),
-            (Float, 8) => Values::F64(self.items(reader, |x: f64| x)?),
-            (Bool, 1) => Values::F32(self.items(reader, |x: bool| f32::from(u8::from(x)))?),
-            (Int, 1) => Values::F32(self.items(reader, |x: i8| f32::from(x))?),
-            (Uint, 1) => Values::F32(self.items(reader, |x: u8| f32::from(x))?),
-            (Int, 2) => Values::F32(self.items(reader, |x: i16| f32::from(x))?),
-            (Uint, 2) => Values::F32(self.items(reader, |x: u16| f32::from(x))?),
-            (Int, 4) => Values::F64(self.items(reader, |x: i32| f64::from(x))?),
-            (Uint, 4) => Values::F64(self.items(reader, |x: u32| f64::from(x))?),
-            (Int, 8) => Values::F64(self.items(reader, |x: i64| x as f64)?),
-            (Uint, 8) => Values::F64(self.items(reader, |x: u64| x as f64)?),
+            (Float, 4) => Values::F32(self.floats(reader, f32::from_be_bytes)?),
+            (Float, 8) => Values::F64(self.floats(reader, f64::from_be_bytes)?),
+            (Bool, 1) => Values::F32(self.numbers(reader, |[b]| f32::from(u8::from(b != 0)))?),
+            (Int, 1) => Values::F32(self.numbers(reader, |b| f32::from(i8::from_be_bytes(b)))?),
+            (Uint, 1) => Values::F32(self.numbers(reader, |[b]| f32::from(b))?),
+            (Int, 2) => Values::F32(self.numbers(reader, |b| f32::from(i16::from_be_bytes(b)))?),
+            (Uint, 2) => Values::F32(self.numbers(reader, |b| f32::from(u16::from_be_bytes(b)))?),
+            (Int, 4) => Values::F64(self.numbers(reader, |b| f64::from(i32::from_be_bytes(b)))?),
+            (Uint, 4) => Values::F64(self.numbers(reader, |b| f64::from(u32::from_be_bytes(b)))?),
+            (Int, 8) => Values::F64(self.numbers(reader, |b| i64::from_be_bytes(b) as f64)?),
+            (Uint, 8) => Values::F64(self.numbers(reader, |b| u64::from_be_bytes(b) as f64)?),
             _ => {
                 return Err(broken(
                     format!("values of type `{}`", self.item),
@@ -148,9 +152,69 @@ impl Header {
         matches!(self.item.type_char(), Bool | Int | Uint | ByteStr | UnicodeStr)
     }
 
+    /// Floats straight into the place where they stay if they are written as this machine has them.
+    fn floats<const N: usize, T: Pod>(
+        &self,
+        reader: &mut dyn BufRead,
+        convert: impl Fn([u8; N]) -> T,
+    ) -> Result<Vec<T>> {
+        let native =
+            if cfg!(target_endian = "little") { Endianness::Little } else { Endianness::Big };
+        if self.item.endianness() != native {
+            return self.numbers(reader, convert);
+        }
+        let count = array::cells(&self.shape)?;
+        let mut values: Vec<T> = Vec::new();
+        while values.len() < count {
+            let before = values.len();
+            let piece = PIECE.min(count - before);
+            // The header is not trusted with memory: it grows with what really comes.
+            make_room(&mut values, piece)?;
+            values.resize(before + piece, T::zeroed());
+            let bytes = bytemuck::cast_slice_mut(&mut values[before..]);
+            let came = fill(reader, bytes)?;
+            if came < bytes.len() {
+                return Err(too_few(before + came / N, count));
+            }
+        }
+        self.ended(reader, values)
+    }
+
+    /// Numbers of N bytes, handed to `convert` with the highest byte first.
+    fn numbers<const N: usize, T: Copy>(
+        &self,
+        reader: &mut dyn BufRead,
+        convert: impl Fn([u8; N]) -> T,
+    ) -> Result<Vec<T>> {
+        let count = array::cells(&self.shape)?;
+        let turned = self.item.endianness() == Endianness::Little;
+        let mut bytes = vec![0; N * PIECE.min(count)];
+        let mut values = Vec::new();
+        while values.len() < count {
+            let piece = PIECE.min(count - values.len());
+            let bytes = &mut bytes[..N * piece];
+            let came = fill(reader, bytes)?;
+            if came < bytes.len() {
+                return Err(too_few(values.len() + came / N, count));
+            }
+            make_room(&mut values, piece)?;
+            let numbers = bytes.as_chunks::<N>().0.iter();
+            if turned {
+                values.extend(numbers.map(|&(mut number)| {
+                    number.reverse();
+                    convert(number)
+                }));
+            } else {
+                values.extend(numbers.map(|&number| convert(number)));
+            }
+        }
+        self.ended(reader, values)
+    }
+
+    /// Texts, one by one.
     fn items<T: Deserialize, U: Clone>(
         &self,
-        reader: &mut impl BufRead,
+        reader: &mut dyn BufRead,
         convert: impl Fn(T) -> U,
     ) -> Result<Vec<U>> {
         let count = array::cells(&self.shape)?;
@@ -158,26 +222,45 @@ impl Header {
             .map_err(|e| broken(e, "values of a simple type"))?;
         let mut values = Vec::new();
         for index in 0..count {
-            // The header is not trusted with memory: it grows with what really comes.
             values.push(convert(item.read_one(&mut *reader).map_err(|e| {
                 if e.kind() == std::io::ErrorKind::UnexpectedEof {
-                    broken(
-                        format!("{index} values"),
-                        format!("the {count} that the header announces"),
-                    )
+                    too_few(index, count)
                 } else {
                     unreadable(e)
                 }
             })?));
         }
+        self.ended(reader, values)
+    }
+
+    /// The values in row-major order, if they were all.
+    fn ended<U: Clone>(&self, reader: &mut dyn BufRead, values: Vec<U>) -> Result<Vec<U>> {
         if !reader.fill_buf().map_err(unreadable)?.is_empty() {
             return Err(broken(
                 "more bytes after the last value",
-                format!("{count} values of type `{}` and no more", self.item),
+                format!("{} values of type `{}` and no more", values.len(), self.item),
             ));
         }
         Ok(if self.fortran_order { row_major(&self.shape, &values) } else { values })
     }
+}
+
+fn too_few(came: usize, count: usize) -> Error {
+    broken(format!("{came} values"), format!("the {count} that the header announces"))
+}
+
+/// Fills as much as there is; how many bytes that was.
+fn fill(reader: &mut dyn BufRead, bytes: &mut [u8]) -> Result<usize> {
+    let mut came = 0;
+    while came < bytes.len() {
+        match reader.read(&mut bytes[came..]) {
+            Ok(0) => break,
+            Ok(count) => came += count,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(unreadable(e)),
+        }
+    }
+    Ok(came)
 }
 
 /// What follows a key of the header's dictionary.
@@ -196,6 +279,9 @@ fn broken(found: impl std::fmt::Display, expected: impl std::fmt::Display) -> Er
 
 /// Brings values from Fortran's order (first index fastest) to C's (last index fastest).
 fn row_major<U: Clone>(shape: &[u64], values: &[U]) -> Vec<U> {
+    if let &[rows, columns] = shape {
+        return turned(rows as usize, columns as usize, values);
+    }
     let mut strides = Vec::with_capacity(shape.len());
     let mut stride = 1;
     for &size in shape {
@@ -215,6 +301,23 @@ fn row_major<U: Clone>(shape: &[u64], values: &[U]) -> Vec<U> {
             }
             at -= strides[axis] * shape[axis] as usize;
             index[axis] = 0;
+        }
+    }
+    out
+}
+
+/// The rows of a table whose columns come one after another, a square at a time: so both what is
+/// read and what is written stays near.
+fn turned<U: Clone>(rows: usize, columns: usize, values: &[U]) -> Vec<U> {
+    const SIDE: usize = 64;
+    let mut out = values.to_vec();
+    for row in (0..rows).step_by(SIDE) {
+        for column in (0..columns).step_by(SIDE) {
+            for r in row..(row + SIDE).min(rows) {
+                for c in column..(column + SIDE).min(columns) {
+                    out[r * columns + c] = values[c * rows + r].clone();
+                }
+            }
         }
     }
     out
