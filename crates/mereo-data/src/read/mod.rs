@@ -10,6 +10,7 @@ mod input;
 mod npy;
 mod npz;
 mod parquet;
+mod pieces;
 pub(crate) mod ratings;
 mod scipy;
 mod stream;

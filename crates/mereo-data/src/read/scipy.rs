@@ -155,7 +155,7 @@ impl Matrix {
     ) -> Result<Triples<T>> {
         self.expect_data(3)?;
         let [count, height, width] = [0, 1, 2].map(|axis| self.of_data[axis] as usize);
-        let fits = |size: usize, block: usize| block > 0 && size % block == 0;
+        let fits = |size: usize, block: usize| block > 0 && size.is_multiple_of(block);
         if !fits(self.rows, height) || !fits(self.columns, width) {
             let found = format!("blocks of {height} x {width}");
             let expected = format!("a size that {} x {} is made of", self.rows, self.columns);

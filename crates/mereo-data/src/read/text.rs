@@ -7,6 +7,7 @@ use std::io::{self, BufRead, Read};
 use mereo_core::{Error, Place, Result};
 
 use super::input::unreadable;
+use super::pieces::{MOST_LINE, too_long};
 
 /// What sets the fields of a line apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,8 @@ struct Tidy<R> {
     /// Tidied bytes not yet handed out, and how many were.
     ready: Vec<u8>,
     given: usize,
+    /// Bytes handed out since the last record began.
+    in_record: usize,
 }
 
 impl<R: BufRead> Tidy<R> {
@@ -61,6 +64,7 @@ impl<R: BufRead> Tidy<R> {
             ended: false,
             ready: Vec::new(),
             given: 0,
+            in_record: 0,
         }
     }
 
@@ -69,7 +73,7 @@ impl<R: BufRead> Tidy<R> {
         self.last = byte;
     }
 
-    fn take(&mut self, byte: u8) {
+    fn accept(&mut self, byte: u8) {
         match self.held.take() {
             // \r\n is one end of line, and so is a lone \r.
             Some(b'\r') => {
@@ -125,20 +129,50 @@ impl<R: BufRead> Read for Tidy<R> {
                 self.end();
             }
             for byte in chunk {
-                self.take(byte);
+                self.accept(byte);
             }
         }
         let count = out.len().min(self.ready.len() - self.given);
+        self.in_record += count;
+        if self.in_record > MOST_LINE {
+            return Err(io::Error::other(TooLong));
+        }
         out[..count].copy_from_slice(&self.ready[self.given..self.given + count]);
         self.given += count;
         Ok(count)
     }
 }
 
+/// A record that does not end.
+#[derive(Debug, thiserror::Error)]
+#[error("a line that does not end")]
+struct TooLong;
+
+fn is_too_long(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<TooLong>())
+}
+
+/// Whether a text ends within quotes, so that what follows it goes on with the same field.
+pub(super) fn ends_in_quotes(text: &[u8], delimiter: Delimiter) -> bool {
+    if memchr::memchr(b'"', text).is_none() {
+        return false;
+    }
+    let mut tidy = Tidy::new(text, delimiter, true);
+    for &byte in text {
+        tidy.accept(byte);
+        tidy.ready.clear();
+    }
+    tidy.in_quotes
+}
+
 /// The records of a text, one after another.
 pub(super) struct Records<R: BufRead> {
     reader: csv::Reader<Tidy<R>>,
     record: csv::ByteRecord,
+    /// Lines before the text.
+    lines: u64,
+    /// Whether the current record is to come again.
+    again: bool,
 }
 
 impl<R: BufRead> Records<R> {
@@ -152,6 +186,12 @@ impl<R: BufRead> Records<R> {
         Self::with_quotes(input, delimiter, false)
     }
 
+    /// The same, of a text that has so many lines before it.
+    pub(super) fn after_lines(mut self, lines: u64) -> Self {
+        self.lines = lines;
+        self
+    }
+
     fn with_quotes(input: R, delimiter: Delimiter, quotes: bool) -> Self {
         let reader = csv::ReaderBuilder::new()
             .has_headers(false)
@@ -160,14 +200,24 @@ impl<R: BufRead> Records<R> {
             .delimiter(delimiter.byte())
             .terminator(csv::Terminator::Any(b'\n'))
             .from_reader(Tidy::new(input, delimiter, quotes));
-        Self { reader, record: csv::ByteRecord::new() }
+        Self { reader, record: csv::ByteRecord::new(), lines: 0, again: false }
+    }
+
+    /// Lets [`advance`](Self::advance) stay where it is, once.
+    pub(super) fn again(&mut self) {
+        self.again = true;
     }
 
     /// Goes to the next record, past blank lines; false at the end.
     pub(super) fn advance(&mut self) -> Result<bool> {
+        if std::mem::take(&mut self.again) {
+            return Ok(!self.record.is_empty());
+        }
         loop {
+            self.reader.get_mut().in_record = 0;
             let more = self.reader.read_byte_record(&mut self.record).map_err(|e| {
                 match e.into_kind() {
+                    csv::ErrorKind::Io(e) if is_too_long(&e) => too_long(),
                     csv::ErrorKind::Io(e) => unreadable(e),
                     other => Error::found(self.place(), format!("{other:?}"), "a line of text"),
                 }
@@ -202,7 +252,7 @@ impl<R: BufRead> Records<R> {
         // The parser's own position of a record is where the record before it ended, which is
         // wrong after blank lines; where this record ended is exact, for every line is ended.
         let lines = self.record.as_slice().split(|&b| b == b'\n').count() as u64;
-        self.reader.position().line().saturating_sub(lines)
+        self.lines + self.reader.position().line().saturating_sub(lines)
     }
 
     /// The current record as a place.

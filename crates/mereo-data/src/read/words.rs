@@ -2,7 +2,7 @@
 //! one line `document word count` an entry, counted from 1.
 
 use std::fs;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::path::Path;
 
 use mereo_core::{Absent, Error, Place, Result, Table};
@@ -10,6 +10,7 @@ use mereo_core::{Absent, Error, Place, Result, Table};
 use super::ReadOptions;
 use super::entries::{Entry, Repeated, check_claim, compress};
 use super::input::{Input, Sample, unreadable};
+use super::pieces::{MOST_LINE, too_long};
 use super::text::{Cell, Delimiter, Records, decode, quoted};
 
 /// Whether this is a bag of words: three lines of one number, then lines of three.
@@ -120,8 +121,17 @@ fn vocabulary(path: &Path, words: usize) -> Result<Option<Vec<String>>> {
 /// Lines of a text, up to one more than wanted.
 fn lines(input: Input<'_>, wanted: usize) -> Result<Vec<String>> {
     let mut lines = Vec::new();
-    for line in input.into_reader().split(b'\n').take(wanted.saturating_add(1)) {
-        lines.push(decode(line.map_err(unreadable)?.trim_ascii()).into_owned());
+    let mut reader = input.into_reader();
+    let mut line = Vec::new();
+    while lines.len() <= wanted {
+        line.clear();
+        let most = MOST_LINE as u64 + 1;
+        let length = reader.by_ref().take(most).read_until(b'\n', &mut line).map_err(unreadable)?;
+        match length {
+            0 => break,
+            1..=MOST_LINE => lines.push(decode(line.trim_ascii()).into_owned()),
+            _ => return Err(too_long()),
+        }
     }
     Ok(lines)
 }
