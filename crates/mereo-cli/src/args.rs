@@ -1,6 +1,6 @@
 //! What the program can be asked, as far as verbs share it. Each verb's own options stand with it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mereo_core::{Context, Likelihood, Result};
@@ -107,6 +107,12 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
+    /// These files, and the one that holds the labels, if a file holds them.
+    pub(crate) fn with_files<'a>(&'a self, files: &[&'a Path]) -> Vec<&'a Path> {
+        let label = self.label.as_deref().map(Path::new).filter(|path| path.is_file());
+        files.iter().copied().chain(label).collect()
+    }
+
     pub(crate) fn options(&self) -> ReadOptions {
         ReadOptions {
             kind: self.kind,
@@ -160,6 +166,13 @@ pub(crate) struct ModelAndData {
 
     #[command(flatten)]
     pub(crate) threads: Threads,
+}
+
+impl ModelAndData {
+    /// The files that are read.
+    pub(crate) fn files(&self) -> Vec<&Path> {
+        self.reading.with_files(&[&self.model, &self.data])
+    }
 }
 
 /// How densities are worked out.

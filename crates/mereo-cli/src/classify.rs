@@ -47,11 +47,11 @@ pub(crate) fn run(args: &ClassifyArgs, voice: Voice) -> Result<ExitCode> {
     let ClassifyArgs { input, rule, output: path, json } = args;
     if let Some(path) = path {
         Format::of(path, false)?;
-        output::check_output(path, &[&input.model, &input.data])?;
+        output::check_output(path, &input.files())?;
     }
     let fitted = Fitted::open(&input.model)?;
     let context = input.threads.context(rule.seed)?;
-    let data = fitted.open_data(&input.data, &input.reading, voice)?;
+    let data = fitted.open_data(&input.data, &input.reading, &context, voice)?;
     let how = rule.likelihood().unwrap_or(Likelihood::Bound);
     let found = with_data!(&data, held => {
         Classified::of(&fitted, held.source(), how, &context).map_err(|e| e.in_file(&input.data))?
@@ -149,7 +149,7 @@ impl Classified {
         let Some(confusion) = &self.confusion else {
             for (class, name) in self.names.iter().enumerate() {
                 let count = self.predicted.iter().filter(|&&n| n == class).count();
-                writeln!(text, "  {name}: {count}")?;
+                writeln!(text, "  {}: {count}", output::name(name))?;
             }
             return Ok(());
         };
@@ -163,14 +163,16 @@ impl Classified {
                 confusion.agreement
             )?;
         }
+        let shown = |names: &[String]| names.iter().map(|n| output::name(n)).collect::<Vec<_>>();
+        let (labels, names) = (shown(&confusion.labels), shown(&self.names));
         let wide = |names: &[String]| names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
-        let (left, each) = (wide(&confusion.labels).max(5), wide(&self.names).max(6));
+        let (left, each) = (wide(&labels).max(5), wide(&names).max(6));
         write!(text, "\n{:left$}", "label")?;
-        for name in &self.names {
+        for name in &names {
             write!(text, "  {name:>each$}")?;
         }
         writeln!(text)?;
-        for (label, counts) in confusion.labels.iter().zip(&confusion.counts) {
+        for (label, counts) in labels.iter().zip(&confusion.counts) {
             write!(text, "{label:left$}")?;
             for count in counts {
                 write!(text, "  {count:>each$}")?;

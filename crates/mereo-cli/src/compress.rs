@@ -119,8 +119,10 @@ pub(crate) fn run(args: &CompressArgs, voice: Voice) -> Result<ExitCode> {
         output::check_output(&beside, &[&args.image, &args.output])?;
     }
     let context = args.threads.context(args.seed)?;
-    interrupt::watch(context.stop(), voice)?;
+    interrupt::watch(context.stop(), voice);
     let picture = read_picture(&args.image)?;
+    // Whatever has been found when it is stopped makes a file.
+    interrupt::learned();
     let params = CodecParams {
         block: args.block,
         features: args.features,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mereo_core::{AnyTable, Error, Real, Result, Source, Table};
+use mereo_core::{AnyTable, Context, Error, Real, Result, Source, Table};
 use mereo_data::toy::World;
 use mereo_data::{AnySource, Kind, detect, open_stream, read};
 
@@ -92,7 +92,12 @@ fn toy_world(data: &Path) -> Option<Result<World>> {
 }
 
 /// Opens DATA: a path, or `toy:WORLD`.
-pub(crate) fn open(data: &Path, reading: &Reading, voice: Voice) -> Result<Data> {
+pub(crate) fn open(
+    data: &Path,
+    reading: &Reading,
+    context: &Context,
+    voice: Voice,
+) -> Result<Data> {
     if let Some(world) = toy_world(data) {
         let world = world?;
         if let Some(option) = reading.given() {
@@ -118,7 +123,7 @@ pub(crate) fn open(data: &Path, reading: &Reading, voice: Voice) -> Result<Data>
             return Ok(stream);
         }
     }
-    read(data, &options).map(Data::from)
+    context.install(|| read(data, &options)).map(Data::from)
 }
 
 /// The machine's memory in bytes, where the system says.

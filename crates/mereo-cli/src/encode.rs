@@ -55,7 +55,7 @@ pub(crate) fn run(args: &EncodeArgs, voice: Voice) -> Result<ExitCode> {
     if !args.codes {
         Format::of(path, false)?;
     }
-    output::check_output(path, &[&input.model, &input.data])?;
+    output::check_output(path, &input.files())?;
     let mut fitted = Fitted::open(&input.model)?;
     if let Some(association) = args.association {
         let AnyModel::Gvq(model) = fitted.model else {
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &EncodeArgs, voice: Voice) -> Result<ExitCode> {
         fitted.model = AnyModel::Gvq(model.with_association(association)?);
     }
     let context = input.threads.context(0)?;
-    let data = fitted.open_data(&input.data, &input.reading, voice)?;
+    let data = fitted.open_data(&input.data, &input.reading, &context, voice)?;
     if args.codes {
         let AnyModel::Gvq(model) = &fitted.model else {
             return Err(fitted.incapable("encode --codes"));

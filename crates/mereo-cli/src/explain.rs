@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ExplainArgs, voice: Voice) -> Result<ExitCode> {
     let input = &args.input;
     let fitted = Fitted::open(&input.model)?;
     let context = input.threads.context(0)?;
-    let data = fitted.open_data(&input.data, &input.reading, voice)?;
+    let data = fitted.open_data(&input.data, &input.reading, &context, voice)?;
     let told = with_data!(&data, held => {
         let source = held.source();
         let mut rows = args.rows.clone();
@@ -140,7 +140,7 @@ impl Explained {
         for (part, shown) in self.parts.iter().enumerate() {
             let columns = shown.columns.iter().map(|(name, x, made)| {
                 let x = if x.is_nan() { "missing".to_owned() } else { format!("{x:.4}") };
-                format!("{name} {x} -> {made:.4}")
+                format!("{} {x} -> {made:.4}", output::name(name))
             });
             // Writing to a string does not fail.
             let _ = writeln!(

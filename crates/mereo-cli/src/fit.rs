@@ -124,7 +124,7 @@ impl Common {
         plan.checkpoints = match &self.checkpoint {
             None => None,
             Some(path) => {
-                output::check_output(path, &[&self.data])?;
+                output::check_written("checkpoint", path, &[&self.data, &self.output])?;
                 let mut checkpoints = Checkpoints::new(path);
                 checkpoints.resume = self.resume;
                 if let Some(seconds) = self.checkpoint_every {
@@ -165,12 +165,12 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
 
 fn fit(wanted: &Wanted, restarts: usize, args: &Common, voice: Voice) -> Result<ExitCode> {
     wanted.check()?;
-    output::check_output(&args.output, &[&args.data])?;
+    output::check_output(&args.output, &args.reading.with_files(&[&args.data]))?;
     let plan = args.plan(restarts)?;
     let context = args.threads.context(args.seed)?;
-    interrupt::watch(context.stop(), voice)?;
+    interrupt::watch(context.stop(), voice);
     let began = Instant::now();
-    let data = data::open(&args.data, &args.reading, voice)?;
+    let data = data::open(&args.data, &args.reading, &context, voice)?;
     let task = Task { wanted, steps: &args.prepare, plan: &plan, context: &context };
     let (fitted, training) = with_data!(data, held => {
         let mut observer = progress::observer(held.source().rows(), voice);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use mereo::AnyModel;
 use mereo_core::{
-    About, Absent, Batch, Error, Lane, Manifest, ModelFile, Real, Result, Source, Table,
+    About, Absent, Batch, Context, Error, Lane, Manifest, ModelFile, Real, Result, Source, Table,
 };
 use mereo_data::steps::Steps;
 
@@ -51,8 +51,14 @@ impl Fitted {
     }
 
     /// Opens DATA for this model: its columns in the model's order.
-    pub(crate) fn open_data(&self, data: &Path, reading: &Reading, voice: Voice) -> Result<Data> {
-        Ok(match data::open(data, reading, voice)? {
+    pub(crate) fn open_data(
+        &self,
+        data: &Path,
+        reading: &Reading,
+        context: &Context,
+        voice: Voice,
+    ) -> Result<Data> {
+        Ok(match data::open(data, reading, context, voice)? {
             Data::F32(held) => Data::F32(self.align(held, data)?),
             Data::F64(held) => Data::F64(self.align(held, data)?),
         })

@@ -86,7 +86,7 @@ pub(crate) fn run(args: &ReportArgs, voice: Voice) -> Result<ExitCode> {
     match &args.data {
         None => page::write::<f64>(&fitted, &others, None, &names, &args.output, &context)?,
         Some(path) => {
-            let data = fitted.open_data(path, &args.reading, voice)?;
+            let data = fitted.open_data(path, &args.reading, &context, voice)?;
             with_data!(&data, held => {
                 page::write(&fitted, &others, Some(held.source()), &names, &args.output, &context)
                     .map_err(|e| e.in_file(path))?;

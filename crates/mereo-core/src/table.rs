@@ -37,6 +37,29 @@ impl<T: Real> Dense<T> {
         Ok(Self { rows, columns, values, complete })
     }
 
+    /// Takes numbers that a model gave, to be written and not to be learned from: they may have any
+    /// finite magnitude.
+    ///
+    /// ```
+    /// use mereo_core::Dense;
+    /// assert!(Dense::new(1, 1, vec![-4e200]).is_err());
+    /// assert_eq!(Dense::of_results(1, 1, vec![-4e200])?.values(), [-4e200]);
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    pub fn of_results(rows: usize, columns: usize, mut values: Vec<T>) -> Result<Self> {
+        let large: Vec<(usize, T)> = values
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, value)| value.wide().abs() > T::LARGEST && !value.is_infinity())
+            .map(|(at, value)| (at, std::mem::replace(value, T::ZERO)))
+            .collect();
+        let mut cells = Self::new(rows, columns, values)?;
+        for (at, value) in large {
+            cells.values[at] = value;
+        }
+        Ok(cells)
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows

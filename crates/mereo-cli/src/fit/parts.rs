@@ -280,7 +280,8 @@ enum GateChoice {
 enum EngineChoice {
     /// By the approximate posterior that makes the bound largest
     Variational,
-    /// By samples of the true posterior, for as many passes as are given
+    /// By samples, for as many passes as are given: of the true posterior with --gate factorised, of
+    /// the approximate one with a gate that rows share
     Gibbs,
 }
 

@@ -13,8 +13,8 @@ use crate::{Classes, Gate};
 pub enum Engine {
     /// By the approximate posterior that makes the bound largest.
     Variational,
-    /// By samples: Monte Carlo EM. With a gate that all rows share, of the states given the gate;
-    /// with gates of single rows, of the true posterior of states and parts. It has no end of its
+    /// By samples: Monte Carlo EM. With a gate that all rows share, of the approximate
+    /// posterior of the states; with gates of single rows, of the true one of states and parts. It has no end of its
     /// own and takes all passes that it is given.
     Gibbs {
         /// Samples of every row that a pass learns from.
