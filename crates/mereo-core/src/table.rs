@@ -50,7 +50,7 @@ impl<T: Real> Dense<T> {
         let large: Vec<(usize, T)> = values
             .iter_mut()
             .enumerate()
-            .filter(|(_, value)| value.wide().abs() > T::LARGEST && !value.is_infinity())
+            .filter(|(_, value)| value.to_f64().abs() > T::LARGEST && !value.is_infinity())
             .map(|(at, value)| (at, std::mem::replace(value, T::ZERO)))
             .collect();
         let mut cells = Self::new(rows, columns, values)?;
@@ -102,7 +102,7 @@ impl<T: Real> Dense<T> {
 /// ```
 pub fn check_cells<T: Real>(values: &[T], place: impl Fn(usize) -> Place) -> Result<bool> {
     const BLOCK: usize = 1024;
-    let fine = |value: &T| value.wide().abs() <= T::LARGEST;
+    let fine = |value: &T| value.to_f64().abs() <= T::LARGEST;
     let mut complete = true;
     // Whole blocks without a branch inside, so that the usual case runs in vectors.
     for (block, cells) in values.chunks(BLOCK).enumerate() {

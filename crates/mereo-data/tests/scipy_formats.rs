@@ -14,7 +14,7 @@ fn full(name: &str) -> (usize, Vec<f64>) {
     fn full<T: mereo_core::Real>(cells: &Cells<T>) -> (usize, Vec<f64>) {
         match cells {
             Cells::Dense(cells) => {
-                (cells.columns(), cells.values().iter().map(|v| v.wide()).collect())
+                (cells.columns(), cells.values().iter().map(|v| v.to_f64()).collect())
             }
             Cells::Sparse(cells) => {
                 assert_eq!(cells.absent(), Absent::Zero);
@@ -22,7 +22,7 @@ fn full(name: &str) -> (usize, Vec<f64>) {
                 for row in 0..cells.rows() {
                     let (columns, values) = cells.row(row);
                     for (&column, value) in columns.iter().zip(values) {
-                        all[row * cells.columns() + column as usize] = value.wide();
+                        all[row * cells.columns() + column as usize] = value.to_f64();
                     }
                 }
                 (cells.columns(), all)

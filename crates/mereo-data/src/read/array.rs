@@ -29,7 +29,7 @@ impl Values {
     }
 
     /// The numbers in double precision.
-    pub(super) fn to_f64(self) -> Vec<f64> {
+    pub(super) fn into_f64(self) -> Vec<f64> {
         match self {
             Self::F32(values) => values.into_iter().map(f64::from).collect(),
             Self::F64(values) => values,

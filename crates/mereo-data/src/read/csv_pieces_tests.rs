@@ -33,7 +33,9 @@ fn text(end: &str, at: usize, odd: &str) -> String {
             text.push_str(odd);
         } else {
             let (x, y) = (line as f64 / 7.0, (line * 31 % 1000) as f64 - 0.125);
-            text.push_str(&format!("{x},{y},{},{}", ["a", "b", ""][line % 3], line % 5));
+            let fields = [x.to_string(), y.to_string(), ["a", "b", ""][line % 3].to_owned()];
+            text.push_str(&fields.join(","));
+            text.push_str([",0", ",1", ",2", ",3", ",4"][line % 5]);
         }
         text.push_str(end);
     }

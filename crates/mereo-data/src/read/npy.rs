@@ -17,6 +17,9 @@ use super::{Input, ReadOptions};
 /// Values that are read in one go: few enough to stay in the processor's cache while they are looked at.
 const PIECE: usize = 1 << 15;
 
+/// Bytes of a header: a simple type and a shape take a hundred.
+const MOST_HEADER: u64 = 1 << 20;
+
 /// Reads a table, and its labels from another file if one is named.
 pub(super) fn parse(input: Input<'_>, options: &ReadOptions) -> Result<AnyTable> {
     let mut reader = input.into_reader();
@@ -65,6 +68,10 @@ impl Header {
             }
             _ => return Err(broken(format!("npy version {version}"), "version 1, 2 or 3")),
         };
+        if length > MOST_HEADER {
+            let expected = format!("at most {MOST_HEADER} bytes");
+            return Err(broken(format!("a header of {length} bytes"), expected));
+        }
         let mut text = Vec::new();
         reader.by_ref().take(length).read_to_end(&mut text).map_err(unreadable)?;
         if text.len() as u64 != length {
@@ -405,7 +412,7 @@ pub(super) mod tests {
         assert!(message(&npy("|u1", C, &[1], &[0, 0])).contains("more bytes after the last"));
         assert!(message(&npy("|u1", C, &[0, 4], &[])).contains("no rows"));
         assert!(message(b"\x93NUMPY\x09\0").contains("version 9"));
-        assert!(message(b"\x93NUMPY\x02\0\xff\xff\xff\xff{").contains("1 bytes of header"));
+        assert!(message(b"\x93NUMPY\x02\0\xff\xff\xff\xff{").contains("a header of 4294967295"));
         assert!(message(&npy("|u1", C, &[1 << 40, 1 << 40], &[1])).contains("can be counted"));
         assert!(message(&npy("<f8", C, &[1 << 31, 1 << 31], &[1; 8])).contains("found 1 values"));
     }

@@ -164,7 +164,7 @@ impl<R: Read + Seek> Arrays<R> {
             None if self.has(WEIGHTS) => WEIGHTS.to_owned(),
             None => return Ok(None),
         };
-        Ok(Some(self.numbers(&name)?.1.to_f64()))
+        Ok(Some(self.numbers(&name)?.1.into_f64()))
     }
 }
 

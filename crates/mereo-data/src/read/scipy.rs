@@ -254,7 +254,7 @@ fn tidied<T: Real>(
         let first = kept;
         for &(column, value) in &entries {
             if kept > first && columns[kept - 1] == column {
-                values[kept - 1] = T::of(values[kept - 1].wide() + value.wide());
+                values[kept - 1] = T::from_f64(values[kept - 1].to_f64() + value.to_f64());
             } else {
                 (columns[kept], values[kept]) = (column, value);
                 kept += 1;
@@ -315,7 +315,7 @@ fn whole_numbers<R: Read + Seek>(
     most: i64,
 ) -> Result<Vec<i64>> {
     let (_, values) = arrays.numbers(name)?;
-    let numbers = values.wide().into_iter().enumerate().map(|(at, value)| {
+    let numbers = values.into_f64().into_iter().enumerate().map(|(at, value)| {
         // Casts are exact here: f64 holds every integer up to 2^53, more than any file has.
         let whole = value >= least as f64 && value <= most as f64 && value.fract() == 0.0;
         if whole && value <= (1u64 << 53) as f64 {

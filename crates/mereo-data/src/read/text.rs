@@ -149,7 +149,7 @@ impl<R: BufRead> Read for Tidy<R> {
 struct TooLong;
 
 fn is_too_long(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<TooLong>())
+    error.get_ref().and_then(|inner| inner.downcast_ref::<TooLong>()).is_some()
 }
 
 /// Whether a text ends within quotes, so that what follows it goes on with the same field.

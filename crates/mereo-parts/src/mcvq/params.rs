@@ -110,6 +110,7 @@ impl McvqParams {
                 format!("{} is not above 0 and at most 1", self.variance_floor),
             ));
         }
+        crate::starts::check_scouts(self.scouts)?;
         self.gate.check()?;
         if let Engine::Gibbs { sweeps: 0 } = self.engine {
             return Err(Error::option("sweeps", "at least 1 sweep a pass is needed"));
