@@ -3,7 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use crate::{Error, Place, Real, Result};
+use crate::{Error, Place, Real, Result, map_in_parallel};
+
+/// Cells that one thread checks in one go.
+const PIECE: usize = 1 << 18;
 
 /// Values of a table, row after row, with `NaN` where a cell is missing.
 ///
@@ -33,7 +36,14 @@ impl<T: Real> Dense<T> {
             ));
         }
         let place = |at: usize| Place::at_row(at / columns.max(1)).column(at % columns.max(1));
-        let complete = check_cells(&values, place)?;
+        let pieces: Vec<&[T]> = values.chunks(PIECE).collect();
+        let checked = map_in_parallel(pieces.len(), |piece| {
+            check_cells(pieces[piece], |at| place(piece * PIECE + at))
+        });
+        let mut complete = true;
+        for piece in checked {
+            complete &= piece?;
+        }
         Ok(Self { rows, columns, values, complete })
     }
 

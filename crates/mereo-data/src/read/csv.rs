@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::io::{BufRead, Cursor, Read};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use mereo_core::{Dense, Error, Labels, Place, Real, Result, Table, map_in_parallel};
 
@@ -43,19 +44,28 @@ pub(super) fn parse(input: Input<'_>, options: &ReadOptions) -> Result<Table<f64
     let mut rows = Rows::default();
     columns.read_rows(&mut records, &mut rows)?;
     let mut lines = count_lines(&first);
-    loop {
-        let wave = pieces.wave()?;
-        if wave.is_empty() {
-            return columns.into_table(rows);
-        }
-        let read = map_in_parallel(wave.len(), |index| columns.quickly(&wave[index], delimiter));
+    let mut wave = pieces.wave()?;
+    while !wave.is_empty() {
+        // While pieces are looked at somebody fetches the next ones.
+        let (fetcher, fetched) = (Mutex::new(&mut pieces), OnceLock::new());
+        let read = map_in_parallel(wave.len() + 1, |index| match index.checked_sub(1) {
+            Some(index) => columns.quickly(&wave[index], delimiter),
+            None => {
+                let mut pieces = fetcher.lock().unwrap_or_else(PoisonError::into_inner);
+                let _ = fetched.set(pieces.wave());
+                None
+            }
+        });
+        let next = fetched.into_inner().unwrap_or_else(|| Ok(Vec::new()));
+        let read = read.into_iter().skip(1);
         for (index, (piece, read)) in wave.iter().zip(read).enumerate() {
             // A line's end before it: a mark at its beginning is no byte order mark.
             let before = lines.saturating_sub(1);
             if let Some(more) = read {
                 rows.append(more)?;
             } else if ends_in_quotes(piece, delimiter) {
-                let text = Cursor::new(wave[index..].concat()).chain(pieces.into_rest());
+                let fetched = wave[index..].concat().into_iter().chain(next?.concat()).collect();
+                let text = Cursor::<Vec<u8>>::new(fetched).chain(pieces.into_rest());
                 let mut records = Records::new(b"\n".chain(text), delimiter).after_lines(before);
                 columns.read_rows(&mut records, &mut rows)?;
                 return columns.into_table(rows);
@@ -66,7 +76,9 @@ pub(super) fn parse(input: Input<'_>, options: &ReadOptions) -> Result<Table<f64
             }
             lines += count_lines(piece);
         }
+        wave = next?;
     }
+    columns.into_table(rows)
 }
 
 /// Reads the header, if there is one; what the columns are, and what follows.

@@ -295,6 +295,9 @@ impl Cell {
         if field.is_empty() {
             return Self::Missing;
         }
+        if let Some(number) = short_number(field) {
+            return Self::Number(number);
+        }
         match std::str::from_utf8(field).ok().and_then(|text| text.parse::<f64>().ok()) {
             Some(number) if number.is_nan() => Self::Missing,
             Some(number) => Self::Number(number),
@@ -302,6 +305,37 @@ impl Cell {
             None => Self::Text,
         }
     }
+}
+
+/// A number of few digits, as most are: a whole number up to 2^53 and a power of ten up to 10^22 are
+/// exact, and so is what one division of them rounds to. None if it may be anything else.
+fn short_number(field: &[u8]) -> Option<f64> {
+    const POWERS: [f64; 16] =
+        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+    let (negative, digits) = match field {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, field),
+    };
+    // Fifteen digits and a point stay below 2^53.
+    if digits.is_empty() || digits.len() > 16 {
+        return None;
+    }
+    let (mut whole, mut seen, mut point) = (0u64, 0, None);
+    for &byte in digits {
+        match byte {
+            b'0'..=b'9' => {
+                whole = 10 * whole + u64::from(byte - b'0');
+                seen += 1;
+            }
+            b'.' if point.is_none() => point = Some(seen),
+            _ => return None,
+        }
+    }
+    if seen == 0 || seen > 15 {
+        return None;
+    }
+    let size = whole as f64 / POWERS[seen - point.unwrap_or(seen)];
+    Some(if negative { -size } else { size })
 }
 
 fn is_missing_mark(field: &[u8]) -> bool {
@@ -400,6 +434,50 @@ mod tests {
         assert_eq!(Cell::of(b"1,5"), Cell::Text);
         assert_eq!(label(b"-").as_deref(), Some("-"));
         assert_eq!(label(b"?"), None);
+    }
+
+    #[test]
+    fn short_numbers_are_what_the_standard_library_makes_of_them() {
+        let cases = [
+            "0",
+            "-0",
+            "0.1",
+            "-0.3",
+            "123456789012345",
+            "999999999999999.",
+            ".5",
+            "1.",
+            "-.25",
+            "00012.50",
+            "0.000000000001",
+            "3.14159265358979",
+            "1234567.12345678",
+            "99999999.9999999",
+        ];
+        for text in cases {
+            let expected: f64 = text.parse().unwrap();
+            assert_eq!(
+                short_number(text.as_bytes()).map(f64::to_bits),
+                Some(expected.to_bits()),
+                "{text}"
+            );
+        }
+        for text in
+            ["", "-", ".", "-.", "1e5", "+1", "1.2.3", "1_0", "inf", "1234567890123456", "0x1"]
+        {
+            assert_eq!(short_number(text.as_bytes()), None, "{text}");
+        }
+        let mut state = 1u64;
+        for _ in 0..100_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let text = format!("{}.{}", (state >> 40) as i64 - 8_000_000, state >> 44 & 0xfffff);
+            let expected: f64 = text.parse().unwrap();
+            assert_eq!(
+                short_number(text.as_bytes()).map(f64::to_bits),
+                Some(expected.to_bits()),
+                "{text}"
+            );
+        }
     }
 
     #[test]
