@@ -126,12 +126,19 @@ pub(crate) fn open(
     context.install(|| read(data, &options)).map(Data::from)
 }
 
-/// The machine's memory in bytes, where the system says.
+/// The memory in bytes that the program can have, where the system says: the machine's, or less if the
+/// program or the group that it runs in was given less.
 pub(crate) fn memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kilobytes.checked_mul(1024)
+    let number = |file: &str, before: &str| -> Option<u64> {
+        let text = std::fs::read_to_string(file).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix(before))?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    let machine =
+        number("/proc/meminfo", "MemTotal:").and_then(|kilobytes| kilobytes.checked_mul(1024));
+    let program = number("/proc/self/limits", "Max address space");
+    let group = number("/sys/fs/cgroup/memory.max", "");
+    [machine, program, group].into_iter().flatten().min()
 }
 
 /// Complains about results that the machine could not hold, before trying to.

@@ -129,3 +129,13 @@ fn a_link_as_output_stays_a_link() {
     let told = world.refused("-q fit gmm store/real.csv --components 1 -o d.csv");
     assert!(told.contains("would be lost"), "{told}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_the_program_was_not_given_is_an_error_and_no_crash() {
+    let world = World::new();
+    world.ok("-q toy shapes --rows 30 -o d.npy");
+    let line = "-q fit mcvq d.npy --parts 2 --states 1000000 -o m.safetensors";
+    let mut child = start_after(&world, "ulimit -v 3000000", line);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}

@@ -465,7 +465,7 @@ pub(super) mod tests {
         let path = folder.path().join("a.npy");
         let (rows, columns) = (4001, 50);
         for (descr, size) in
-            [("<f4", 4), (">f4", 4), ("<f8", 8), ("|u1", 1), (">i2", 2), ("<i8", 8)]
+            [("<f4", 4usize), (">f4", 4), ("<f8", 8), ("|u1", 1), (">i2", 2), ("<i8", 8)]
         {
             for order in [C, npyz::Order::Fortran] {
                 let values: Vec<u8> = (0..rows * columns * size)
