@@ -34,7 +34,7 @@ pub(crate) struct Limits {
 }
 
 /// Beyond its time, how long a worker may take before it counts as hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 const HELP: &str = "\
 mereo-fuzz [--seed N] [--slow SECONDS] [SECONDS] [TARGET...]
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
 
 fn parse(arguments: &[&str]) -> Result<(Limits, Vec<String>), String> {
     let mut limits = Limits {
-        time: Duration::from_secs(300),
+        time: Duration::from_mins(5),
         slow: Duration::from_secs(2),
         bytes: 1_000_000_000,
         seed: 0,

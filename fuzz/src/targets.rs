@@ -60,7 +60,12 @@ impl Target {
     pub(crate) fn run(self, bytes: &[u8]) -> Result<()> {
         match self {
             Self::Csv => read(Kind::Csv, bytes, Some("label")),
-            Self::Npy => read(Kind::Npy, bytes, None),
+            Self::Npy => read(Kind::Npy, bytes, None).and_then(|()| {
+                with_file(bytes, |path| {
+                    npy_file(path);
+                    Ok(())
+                })
+            }),
             Self::Npz => read(Kind::Npz, bytes, Some("y")),
             Self::Idx => read(Kind::Idx, bytes, None),
             Self::Images => read(Kind::Images, bytes, None),
@@ -96,6 +101,13 @@ fn with_file(bytes: &[u8], work: impl FnOnce(&Path) -> Result<()>) -> Result<()>
     let path = folder.path().join("input");
     std::fs::write(&path, bytes).map_err(|e| Error::io(&path, e))?;
     work(&path)
+}
+
+/// An array that can be read from memory can be read from a file, in which one can jump about.
+fn npy_file(path: &Path) {
+    let options = ReadOptions { kind: Some(Kind::Npy), ..ReadOptions::default() };
+    let table = mereo_data::read(path, &options);
+    assert!(table.is_ok(), "read from memory and not from a file: {:?}", table.err());
 }
 
 fn stream(path: &Path) -> Result<()> {

@@ -110,6 +110,12 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
+    /// These files, and the one that holds the labels, if a file holds them.
+    pub(crate) fn with_files<'a>(&'a self, files: &[&'a Path]) -> Vec<&'a Path> {
+        let label = self.label.as_deref().map(Path::new).filter(|path| path.is_file());
+        files.iter().copied().chain(label).collect()
+    }
+
     pub(crate) fn options(&self) -> ReadOptions {
         ReadOptions {
             kind: self.kind,
@@ -126,13 +132,13 @@ impl Reading {
     }
 
     /// Opens DATA as it says.
-    pub(crate) fn open(&self, data: &Path, voice: Voice) -> Result<Data> {
+    pub(crate) fn open(&self, data: &Path, context: &Context, voice: Voice) -> Result<Data> {
         if data.to_string_lossy().starts_with("toy:")
             && let Some(option) = self.given()
         {
             return Err(Error::option(option, "it has no meaning for a toy world"));
         }
-        let opened = Data::open(data, &self.options(), self.stream)?;
+        let opened = Data::open(data, &self.options(), self.stream, context)?;
         if opened.is_streamed() && !self.stream {
             voice.say(format_args!("mereo: {} is large and will be streamed", data.display()));
         }
@@ -140,9 +146,15 @@ impl Reading {
     }
 
     /// Opens DATA for a model: its columns in the model's order.
-    pub(crate) fn open_for(&self, fitted: &Fitted, data: &Path, voice: Voice) -> Result<Data> {
+    pub(crate) fn open_for(
+        &self,
+        fitted: &Fitted,
+        data: &Path,
+        context: &Context,
+        voice: Voice,
+    ) -> Result<Data> {
         let aligned = |e: Error| e.in_file(data);
-        Ok(match self.open(data, voice)? {
+        Ok(match self.open(data, context, voice)? {
             Data::F32(held) => Data::F32(fitted.align(held).map_err(aligned)?),
             Data::F64(held) => Data::F64(fitted.align(held).map_err(aligned)?),
         })
@@ -186,6 +198,13 @@ pub(crate) struct ModelAndData {
 
     #[command(flatten)]
     pub(crate) threads: Threads,
+}
+
+impl ModelAndData {
+    /// The files that are read.
+    pub(crate) fn files(&self) -> Vec<&Path> {
+        self.reading.with_files(&[&self.model, &self.data])
+    }
 }
 
 /// How densities are worked out.

@@ -45,11 +45,11 @@ pub(crate) fn run(args: &ClassifyArgs, voice: Voice) -> Result<ExitCode> {
     let ClassifyArgs { input, rule, output: path, json } = args;
     if let Some(path) = path {
         Format::of(path, false)?;
-        output::check_output(path, &[&input.model, &input.data])?;
+        output::check_output(path, &input.files())?;
     }
     let fitted = Fitted::open(&input.model)?;
     let context = input.threads.context(rule.seed)?;
-    let data = input.reading.open_for(&fitted, &input.data, voice)?;
+    let data = input.reading.open_for(&fitted, &input.data, &context, voice)?;
     let how = rule.likelihood().unwrap_or(Likelihood::Bound);
     let found = with_data!(&data, held => {
         fitted.classify(held.source(), how, &context).map_err(|e| e.in_file(&input.data))?
@@ -101,7 +101,7 @@ fn write_words(found: &Classified, text: &mut String) -> std::fmt::Result {
     let Some(confusion) = &found.confusion else {
         for (class, name) in found.names.iter().enumerate() {
             let count = found.predicted.iter().filter(|&&n| n == class).count();
-            writeln!(text, "  {name}: {count}")?;
+            writeln!(text, "  {}: {count}", output::name(name))?;
         }
         return Ok(());
     };
@@ -112,13 +112,15 @@ fn write_words(found: &Classified, text: &mut String) -> std::fmt::Result {
         writeln!(text, "adjusted Rand index of classes and labels: {:.4}", confusion.agreement)?;
     }
     let wide = |names: &[String]| names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
-    let (left, each) = (wide(&confusion.labels).max(5), wide(&found.names).max(6));
+    let shown = |names: &[String]| names.iter().map(|n| output::name(n)).collect::<Vec<_>>();
+    let (labels, names) = (shown(&confusion.labels), shown(&found.names));
+    let (left, each) = (wide(&labels).max(5), wide(&names).max(6));
     write!(text, "\n{:left$}", "label")?;
-    for name in &found.names {
+    for name in &names {
         write!(text, "  {name:>each$}")?;
     }
     writeln!(text)?;
-    for (label, counts) in confusion.labels.iter().zip(&confusion.counts) {
+    for (label, counts) in labels.iter().zip(&confusion.counts) {
         write!(text, "{label:left$}")?;
         for count in counts {
             write!(text, "  {count:>each$}")?;

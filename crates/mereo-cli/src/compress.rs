@@ -21,8 +21,9 @@ use crate::{interrupt, progress};
 ///
 /// The picture is cut into blocks, each is guessed from those above and to the left, features of
 /// what is left are learned, and the file keeps the features and which of them each block needs.
-/// `mereo decompress` gives the picture back. Kilobits are counted as in the paper on generative
-/// vector quantisation: bits for every number of a feature, and a bit a block for every feature.
+/// `mereo decompress` gives the picture back. Kilobits are a plain count: bits for every number of a
+/// feature, and a bit a block for every feature (the paper on generative vector quantisation counts
+/// one more a block, for the origin, which always belongs).
 /// Pictures are taken with 8 bits a channel, and transparency is not kept. Ctrl-C stops early and
 /// keeps the best so far (exit code 130).
 #[derive(Debug, Args)]
@@ -119,8 +120,10 @@ pub(crate) fn run(args: &CompressArgs, voice: Voice) -> Result<ExitCode> {
         output::check_output(&beside, &[&args.image, &args.output])?;
     }
     let context = args.threads.context(args.seed)?;
-    interrupt::watch(context.stop(), voice)?;
+    interrupt::watch(context.stop(), voice);
     let picture = read_picture(&args.image)?;
+    // Whatever has been found when it is stopped makes a file.
+    interrupt::learned();
     let params = CodecParams {
         block: args.block,
         features: args.features,

@@ -1,5 +1,6 @@
 //! `mereo decompress`: what `mereo compress` and `mereo encode --codes` wrote, back.
 
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,6 +10,9 @@ use mereo_data::write;
 use mereo_quantize::codec::{Coded, What};
 
 use crate::output::{self, Format, Voice};
+
+/// No compressed file is longer: what is may never end, as devices do not.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// Give back a picture that was compressed, or the rows of a table
 ///
@@ -32,7 +36,9 @@ pub(crate) struct DecompressArgs {
 pub(crate) fn run(args: &DecompressArgs, voice: Voice) -> Result<ExitCode> {
     let format = Format::of(&args.output, true)?;
     output::check_output(&args.output, &[&args.file])?;
-    let bytes = std::fs::read(&args.file).map_err(|e| Error::io(&args.file, e))?;
+    let file = std::fs::File::open(&args.file).map_err(|e| Error::io(&args.file, e))?;
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(|e| Error::io(&args.file, e))?;
     let coded = Coded::from_bytes(&bytes, &args.file)?;
     match (coded.what, format) {
         (What::Picture { .. }, Format::Png) => {

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &DemoArgs, voice: Voice) -> Result<ExitCode> {
         output::check_output(path, &[])?;
     }
     let context = args.threads.context(args.seed)?;
-    interrupt::watch(context.stop(), voice)?;
+    interrupt::watch(context.stop(), voice);
 
     let Toy { table, truth } = args.world.make(None, args.seed)?;
     let (parts, states) = size(args.world);

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &EncodeArgs, voice: Voice) -> Result<ExitCode> {
     if !args.codes {
         Format::of(path, false)?;
     }
-    output::check_output(path, &[&input.model, &input.data])?;
+    output::check_output(path, &input.files())?;
     let mut fitted = Fitted::open(&input.model)?;
     if let Some(association) = &args.association {
         let Some(features) = fitted.model.features() else {
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &EncodeArgs, voice: Voice) -> Result<ExitCode> {
         fitted.model = features.with_association(association)?.into();
     }
     let context = input.threads.context(0)?;
-    let data = input.reading.open_for(&fitted, &input.data, voice)?;
+    let data = input.reading.open_for(&fitted, &input.data, &context, voice)?;
     if args.codes {
         let Some(model) = fitted.model.downcast_ref::<Gvq>() else {
             return Err(fitted.incapable("encode --codes"));

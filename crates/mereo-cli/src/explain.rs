@@ -39,7 +39,7 @@ pub(crate) fn run(args: &ExplainArgs, voice: Voice) -> Result<ExitCode> {
     let input = &args.input;
     let fitted = Fitted::open(&input.model)?;
     let context = input.threads.context(0)?;
-    let data = input.reading.open_for(&fitted, &input.data, voice)?;
+    let data = input.reading.open_for(&fitted, &input.data, &context, voice)?;
     let told = with_data!(&data, held => {
         let source = held.source();
         let mut rows = args.rows.clone();
@@ -89,7 +89,7 @@ fn in_words(told: &Explained) -> String {
     for (part, shown) in told.parts.iter().enumerate() {
         let columns = shown.columns.iter().map(|(name, x, made)| {
             let x = if x.is_nan() { "missing".to_owned() } else { format!("{x:.4}") };
-            format!("{name} {x} -> {made:.4}")
+            format!("{} {x} -> {made:.4}", output::name(name))
         });
         let shows = match shown.state {
             Some((state, probability)) => format!("state {state} ({:.1}%)", 100.0 * probability),

@@ -276,7 +276,7 @@ impl Common {
         plan.checkpoints = match &self.checkpoint {
             None => None,
             Some(path) => {
-                output::check_output(path, &[&self.data, output])?;
+                output::check_written("checkpoint", path, &[&self.data, output])?;
                 let mut checkpoints = Checkpoints::new(path);
                 checkpoints.resume = self.resume;
                 if let Some(seconds) = self.checkpoint_every {
@@ -308,12 +308,12 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
     let path = common.output(model.name);
     let fit = Fit::named(model.name, options)?;
     fit.params().check()?;
-    output::check_output(&path, &[&common.data])?;
+    output::check_output(&path, &common.reading.with_files(&[&common.data]))?;
     let plan = common.plan(restarts.unwrap_or(model.restarts), &path)?;
     let context = common.threads.context(common.seed)?;
-    interrupt::watch(context.stop(), voice)?;
+    interrupt::watch(context.stop(), voice);
     let began = Instant::now();
-    let data = common.reading.open(&common.data, voice)?;
+    let data = common.reading.open(&common.data, &context, voice)?;
     let fit = fit.plan(plan).context(&context).prepare(&common.prepare);
     let fitted = with_data!(data, held => {
         let mut observer = progress::observer(held.source().rows(), voice);

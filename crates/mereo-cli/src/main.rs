@@ -27,7 +27,7 @@ mod toy;
 use std::process::ExitCode;
 
 use clap::Parser;
-use mereo_core::Error;
+use mereo_core::{Error, Result};
 
 use args::{Cli, Verb};
 use output::Voice;
@@ -38,7 +38,25 @@ fn main() -> ExitCode {
         Err(message) => return usage(&message),
     };
     let voice = Voice::new(cli.quiet);
-    let outcome = match cli.verb {
+    let outcome = interrupt::guard().and_then(|()| run(cli.verb, voice));
+    match outcome {
+        Ok(code) => code,
+        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => {
+            // Whoever was reading has seen enough.
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            output::complain(&error);
+            match error {
+                Error::Interrupted => interrupt::exit_code(),
+                _ => ExitCode::FAILURE,
+            }
+        }
+    }
+}
+
+fn run(verb: Verb, voice: Voice) -> Result<ExitCode> {
+    match verb {
         Verb::Demo(args) => demo::run(&args, voice),
         Verb::Toy(args) => toy::run(&args, voice),
         Verb::Patches(args) => patches::run(&args, voice),
@@ -55,20 +73,6 @@ fn main() -> ExitCode {
         Verb::Show(args) => show::run(&args),
         Verb::Report(args) => report::run(&args, voice),
         Verb::Completions(args) => completions::run(&args),
-    };
-    match outcome {
-        Ok(code) => code,
-        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => {
-            // Whoever was reading has seen enough.
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            output::complain(&error);
-            match error {
-                Error::Interrupted => interrupt::exit_code(),
-                _ => ExitCode::FAILURE,
-            }
-        }
     }
 }
 

@@ -1,11 +1,15 @@
 //! Where the program speaks and what it leaves behind: results on standard output, everything
 //! else on standard error, files whole or not at all.
 
-use std::fmt::Display;
+use std::borrow::Cow;
+use std::fmt::{Display, Write as _};
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use mereo_core::{AnyTable, Cells, Dense, Error, Picture, Real, Result, write_atomically};
+use mereo_core::{
+    AnyTable, Cells, Dense, Error, Picture, Real, Result, check_writable, follow_links,
+    write_atomically,
+};
 use mereo_data::write;
 
 /// Width that a grid of pictures aims at, in pixels.
@@ -36,7 +40,8 @@ impl Voice {
 
 /// A line on standard error. If nobody can hear it, nothing can be done about that.
 fn line(text: &dyn Display) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let text = text.to_string();
+    let _ = writeln!(std::io::stderr().lock(), "{}", harmless(&text));
 }
 
 /// Says what went wrong, in one line.
@@ -47,15 +52,47 @@ pub(crate) fn complain(error: &Error) {
     line(&format_args!("mereo: error: {text}"));
 }
 
+/// Text without characters that would do something to a terminal other than be seen: names come
+/// from files, and files from anywhere. Ends of lines and tabs stay.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    let harmful = |c: char| is_command(c) && !matches!(c, '\n' | '\t');
+    if !text.contains(harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::new();
+    for c in text.chars() {
+        if harmful(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+    }
+    Cow::Owned(shown)
+}
+
+/// A name within a line of text: ends of lines are shown, not made.
+pub(crate) fn name(text: &str) -> String {
+    let shown = text.chars().flat_map(|c| {
+        let (escaped, plain) =
+            if is_command(c) { (Some(c.escape_debug()), None) } else { (None, Some(c)) };
+        escaped.into_iter().flatten().chain(plain)
+    });
+    harmless(&shown.collect::<String>()).into_owned()
+}
+
+/// Whether a character is an order to a terminal: control characters, and those that turn the
+/// direction of what follows.
+fn is_command(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Says how the program is meant to be called.
 pub(crate) fn complain_about_usage(message: &clap::Error) {
     let text = message.render();
     let stderr = std::io::stderr();
-    let shown = if stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none() {
-        text.ansi().to_string()
-    } else {
-        text.to_string()
-    };
+    let plain = text.to_string();
+    let harmless = harmless(&plain);
+    let coloured = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    // Colours are orders to the terminal too: where a stranger's are among them, there are none.
+    let shown =
+        if coloured && harmless == plain { text.ansi().to_string() } else { harmless.into() };
     // Shown when the program is called without anything, the help is no error.
     let name = if message.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     {
@@ -69,41 +106,64 @@ pub(crate) fn complain_about_usage(message: &clap::Error) {
 /// Prints a result on standard output.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
+    out.write_all(harmless(text).as_bytes())
         .and_then(|()| out.flush())
         .map_err(|e| Error::io("standard output", e))
 }
 
 /// Prints a result for programs on standard output.
 pub(crate) fn print_json(value: &serde_json::Value) -> Result<()> {
-    print(&format!("{value}\n"))
+    let text = value.to_string();
+    // JSON itself has no such characters, so that these stand in texts, where they may be escaped.
+    let mut shown = String::with_capacity(text.len() + 1);
+    for c in text.chars() {
+        if is_command(c) {
+            // Writing to a string does not fail.
+            let _ = write!(shown, "\\u{:04x}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown.push('\n');
+    print(&shown)
 }
 
 /// Complains, before any work is done, about a file that could not be written afterwards, or that
 /// would take the place of what is read.
 pub(crate) fn check_output(path: &Path, inputs: &[&Path]) -> Result<()> {
+    check_written("output", path, inputs)
+}
+
+/// The same for a file that another option names.
+pub(crate) fn check_written(option: &str, path: &Path, inputs: &[&Path]) -> Result<()> {
     if path.is_dir() {
         let problem = format!("`{}` is a folder; say the name of a file in it", path.display());
-        return Err(Error::option("output", problem));
+        return Err(Error::option(option, problem));
     }
     // A finished file takes the place of what was there: never of a device or a pipe.
     if path.metadata().is_ok_and(|there| !there.is_file()) {
         let problem = format!("`{}` is no ordinary file; say the name of one", path.display());
-        return Err(Error::option("output", problem));
+        return Err(Error::option(option, problem));
     }
-    if let Ok(target) = path.canonicalize()
-        && let Some(input) = inputs.iter().find(|i| i.canonicalize().is_ok_and(|i| i == target))
-    {
-        let problem =
-            format!("`{}` is what is read; it would be lost. Say another file", input.display());
-        return Err(Error::option("output", problem));
+    let target = place_of(path);
+    if let Some(input) = inputs.iter().find(|input| target.is_some() && place_of(input) == target) {
+        let problem = format!(
+            "`{}` is read or written as something else; it would be lost. Say another file",
+            input.display()
+        );
+        return Err(Error::option(option, problem));
     }
+    check_writable(path)
+}
+
+/// The file itself, whichever way leads to it, whether it is there or not.
+fn place_of(path: &Path) -> Option<PathBuf> {
+    let path = follow_links(path).ok()?;
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    // A file that never gets a name shows whether the folder can be written to.
-    tempfile::tempfile_in(folder).map(drop).map_err(|e| Error::io(path, e))
+    Some(folder.canonicalize().ok()?.join(path.file_name()?))
 }
 
 /// Which formats a table may be written in.
@@ -161,4 +221,17 @@ fn grid<T: Real>(rows: &Dense<T>, picture: Picture) -> Result<Vec<u8>> {
     let across = (rows.rows() as f64).sqrt().ceil().max(1.0) as usize;
     let scale = (GRID_WIDTH / (across * (picture.width + 1)).max(1)).clamp(1, 16);
     write::encode_picture_grid(rows, picture, across, None, scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown_and_not_obeyed() {
+        let hostile = "a\u{1b}[2Jb\u{7}\u{9b}31m\u{202e}c\r\td\n";
+        assert_eq!(harmless(hostile), "a\\u{1b}[2Jb\\u{7}\\u{9b}31m\\u{202e}c\\u{d}\td\n");
+        assert_eq!(name("a\nb\tc\u{1b}é"), "a\\nb\\tc\\u{1b}é");
+        assert_eq!(harmless("plain, é, 漢"), "plain, é, 漢");
+    }
 }

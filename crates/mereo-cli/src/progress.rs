@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use mereo_core::{Observer, Record, Silent};
 
+use crate::interrupt;
 use crate::output::Voice;
 
 /// Least time between two plain lines.
@@ -13,12 +14,27 @@ const EVERY: Duration = Duration::from_secs(5);
 
 /// Whoever watches learning, as fits where standard error goes.
 pub(crate) fn observer(rows: usize, voice: Voice) -> Box<dyn Observer> {
-    if voice.is_quiet() {
+    let told: Box<dyn Observer> = if voice.is_quiet() {
         Box::new(Silent)
     } else if std::io::stderr().is_terminal() {
         Box::new(Bar::new(rows))
     } else {
         Box::new(Lines { rows, voice, told: Instant::now(), first: None })
+    };
+    Box::new(Kept(told))
+}
+
+/// After the first pass there is something to keep, should the program be stopped.
+struct Kept(Box<dyn Observer>);
+
+impl Observer for Kept {
+    fn starting(&mut self, restart: usize, restarts: usize) {
+        self.0.starting(restart, restarts);
+    }
+
+    fn passed(&mut self, record: &Record) {
+        interrupt::learned();
+        self.0.passed(record);
     }
 }
 

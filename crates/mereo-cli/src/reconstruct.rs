@@ -37,10 +37,10 @@ pub(crate) struct ReconstructArgs {
 pub(crate) fn run(args: &ReconstructArgs, voice: Voice) -> Result<ExitCode> {
     let ReconstructArgs { input, output: path, fill } = args;
     Format::of(path, true)?;
-    output::check_output(path, &[&input.model, &input.data])?;
+    output::check_output(path, &input.files())?;
     let fitted = Fitted::open(&input.model)?;
     let context = input.threads.context(0)?;
-    let data = input.reading.open_for(&fitted, &input.data, voice)?;
+    let data = input.reading.open_for(&fitted, &input.data, &context, voice)?;
     let rows: AnyTable = with_data!(&data, held => {
         let raw = held.source();
         let rows = fitted.reconstruct(raw, *fill, &context).map_err(|e| e.in_file(&input.data))?;

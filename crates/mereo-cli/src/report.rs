@@ -84,7 +84,7 @@ pub(crate) fn run(args: &ReportArgs, voice: Voice) -> Result<ExitCode> {
     match &args.data {
         None => write_report::<f64>(&fitted, &others, None, &names, &args.output, &context)?,
         Some(path) => {
-            let data = args.reading.open_for(&fitted, path, voice)?;
+            let data = args.reading.open_for(&fitted, path, &context, voice)?;
             with_data!(&data, held => {
                 write_report(&fitted, &others, Some(held.source()), &names, &args.output, &context)
                     .map_err(|e| e.in_file(path))?;

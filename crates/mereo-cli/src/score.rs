@@ -47,17 +47,17 @@ pub(crate) fn run(args: &ScoreArgs, voice: Voice) -> Result<ExitCode> {
     let ScoreArgs { input, rule, output: path, json } = args;
     if let Some(path) = path {
         Format::of(path, false)?;
-        output::check_output(path, &[&input.model, &input.data])?;
+        output::check_output(path, &input.files())?;
     }
     let fitted = Fitted::open(&input.model)?;
     let context = input.threads.context(rule.seed)?;
     let how = rule.likelihood();
-    let data = input.reading.open_for(&fitted, &input.data, voice)?;
+    let data = input.reading.open_for(&fitted, &input.data, &context, voice)?;
     let scores = with_data!(&data, held => {
         fitted.score(held.source(), how, &context).map_err(|e| e.in_file(&input.data))?
     });
     if let Some(path) = path {
-        let column = Dense::new(scores.rows.len(), 1, scores.rows.clone())?;
+        let column = Dense::of_results(scores.rows.len(), 1, scores.rows.clone())?;
         let table = Table::from(column).with_names(vec!["score".to_owned()])?;
         output::write_rows(path, &AnyTable::from(table))?;
         voice.say(format_args!("{} scores in {}", scores.rows.len(), path.display()));
@@ -87,13 +87,18 @@ pub(crate) fn run(args: &ScoreArgs, voice: Voice) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Nats, readable however many.
+fn nats(score: f64) -> String {
+    if score.abs() < 1e15 { format!("{score:.4}") } else { format!("{score:.4e}") }
+}
+
 fn summary(scores: &Scores) -> String {
     let kind = match scores.kind {
         ScoreKind::Exact => "log density",
         ScoreKind::Bound => "lower bound on the log density",
         ScoreKind::Estimate => "estimate of the log density",
     };
-    let mut mean = format!("{:.4} nats a row: the mean {kind}\n", scores.mean);
+    let mut mean = format!("{} nats a row: the mean {kind}\n", nats(scores.mean));
     if let (Some(error), Some(effective)) = (scores.standard_error, scores.effective_samples) {
         // Writing to a string does not fail.
         let _ = writeln!(
@@ -104,9 +109,9 @@ fn summary(scores: &Scores) -> String {
     let mut order: Vec<usize> = (0..scores.rows.len()).collect();
     order.sort_by(|&a, &b| scores.rows[a].total_cmp(&scores.rows[b]));
     let (Some(&worst), Some(&best)) = (order.first(), order.last()) else { return mean };
-    let score = |row: usize| scores.rows[row];
+    let score = |row: usize| nats(scores.rows[row]);
     format!(
-        "{mean}{} rows, from {:.4} to {:.4}, half of them above {:.4}\n\
+        "{mean}{} rows, from {} to {}, half of them above {}\n\
          least expected: row {worst}\n",
         order.len(),
         score(worst),

@@ -259,7 +259,8 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
     if let Some(classes) = fitted.model.classes() {
         let named = fitted.class_names();
         let each = named.iter().zip(classes.prior).take(MOST_STATES);
-        let each: Vec<String> = each.map(|(name, p)| format!("{name} {p:.3}")).collect();
+        let each: Vec<String> =
+            each.map(|(name, p)| format!("{} {p:.3}", output::name(name))).collect();
         let rest = if named.len() > MOST_STATES { " ..." } else { "" };
         writeln!(text, "{} classes: {}{rest}", named.len(), each.join(", "))?;
     }
@@ -289,7 +290,7 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
             let names = manifest.columns.as_deref();
             let named = doubtful.iter().take(DOUBTFUL).map(|&d| {
                 let entropy = mereo_core::math::entropy_bits(view.gate_of(d));
-                format!("{} ({entropy:.2} bits)", column_name(names, d))
+                format!("{} ({entropy:.2} bits)", output::name(&column_name(names, d)))
             });
             let named = named.collect::<Vec<_>>().join(", ");
             let rest = if doubtful.len() > DOUBTFUL { " ..." } else { "" };
@@ -357,7 +358,7 @@ fn write_components(
             .map(|(d, w)| {
                 let name = match (names, fitted.manifest.picture) {
                     (None, Some(p)) => pixel(d, p),
-                    _ => column_name(names, d),
+                    _ => output::name(&column_name(names, d)),
                 };
                 format!("{name} ({w:+.3})")
             })
@@ -389,7 +390,7 @@ fn write_part(
             .map(|&(d, gate)| {
                 let name = match (names, fitted.manifest.picture) {
                     (None, Some(p)) => pixel(d, p),
-                    _ => column_name(names, d),
+                    _ => output::name(&column_name(names, d)),
                 };
                 if of > 1 && gate < 0.995 { format!("{name} ({gate:.2})") } else { name }
             })
@@ -409,7 +410,8 @@ fn write_part(
     }
     for (state, [up, down]) in part.states.iter().enumerate().take(MOST_STATES) {
         let named = |columns: &[usize]| {
-            columns.iter().map(|&d| column_name(names, d)).collect::<Vec<_>>().join(", ")
+            let shown = columns.iter().map(|&d| output::name(&column_name(names, d)));
+            shown.collect::<Vec<_>>().join(", ")
         };
         match (up.is_empty(), down.is_empty()) {
             (true, true) => {}

@@ -20,7 +20,9 @@ mod table;
 
 pub use context::{Context, Random, Stop, draw};
 pub use error::{Error, Place, Result};
-pub use files::{write_atomically, write_file_atomically};
+pub use files::{
+    abandon_files, check_writable, follow_links, write_atomically, write_file_atomically,
+};
 pub use fingerprint::Fingerprint;
 pub use learn::{
     Answer, Checkpoints, Facts, Learned, Learner, Lent, Memory, Observer, Pass, Plan, Record,
@@ -41,7 +43,7 @@ pub use real::Real;
 pub use rows::sample_rows;
 pub use source::{Batch, Block, Lane, Source, batch_rows};
 pub use table::{
-    About, Absent, AnyTable, Cells, Dense, Labels, Picture, Sparse, Table, column_name,
+    About, Absent, AnyTable, Cells, Dense, Labels, Picture, Sparse, Table, check_cells, column_name,
 };
 
 // What the macros of this crate write.

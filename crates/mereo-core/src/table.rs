@@ -3,7 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use crate::{Error, Place, Real, Result};
+use crate::{Error, Place, Real, Result, map_in_parallel};
+
+/// Cells that one thread checks in one go.
+const PIECE: usize = 1 << 18;
 
 /// Values of a table, row after row, with `NaN` where a cell is missing.
 ///
@@ -32,9 +35,39 @@ impl<T: Real> Dense<T> {
                 format!("{rows} rows x {columns} columns"),
             ));
         }
-        check_values(&values, |at| Place::at_row(at / columns.max(1)).column(at % columns.max(1)))?;
-        let complete = !values.iter().any(|v| v.is_missing());
+        let place = |at: usize| Place::at_row(at / columns.max(1)).column(at % columns.max(1));
+        let pieces: Vec<&[T]> = values.chunks(PIECE).collect();
+        let checked = map_in_parallel(pieces.len(), |piece| {
+            check_cells(pieces[piece], |at| place(piece * PIECE + at))
+        });
+        let mut complete = true;
+        for piece in checked {
+            complete &= piece?;
+        }
         Ok(Self { rows, columns, values, complete })
+    }
+
+    /// Takes numbers that a model gave, to be written and not to be learned from: they may have any
+    /// finite magnitude.
+    ///
+    /// ```
+    /// use mereo_core::Dense;
+    /// assert!(Dense::new(1, 1, vec![-4e200]).is_err());
+    /// assert_eq!(Dense::of_results(1, 1, vec![-4e200])?.values(), [-4e200]);
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    pub fn of_results(rows: usize, columns: usize, mut values: Vec<T>) -> Result<Self> {
+        let large: Vec<(usize, T)> = values
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, value)| value.to_f64().abs() > T::LARGEST && !value.is_infinity())
+            .map(|(at, value)| (at, std::mem::replace(value, T::ZERO)))
+            .collect();
+        let mut cells = Self::new(rows, columns, values)?;
+        for (at, value) in large {
+            cells.values[at] = value;
+        }
+        Ok(cells)
     }
 
     /// Number of rows.
@@ -68,30 +101,37 @@ impl<T: Real> Dense<T> {
     }
 }
 
-/// Names the first value that no model could use.
-pub(crate) fn check_values<T: Real>(values: &[T], place: impl Fn(usize) -> Place) -> Result<()> {
-    // One cheap comparison a value: NaN (missing) fails it as infinity does, and is let through.
-    let bad = values.iter().position(|v| {
-        let wide = v.to_f64().abs();
-        wide > T::LARGEST
-    });
-    match bad {
-        None => Ok(()),
-        Some(at) if values[at].is_infinity() => Err(Error::found(
-            place(at),
-            "infinity",
-            "a finite number, or NaN where the value is missing",
-        )),
-        Some(at) => Err(Error::found(
-            place(at),
-            values[at],
-            format!(
-                "a magnitude of at most {:e} for {} data; rescale the column",
-                T::LARGEST,
-                T::NAME
-            ),
-        )),
+/// Whether no cell is missing; an error that names the first value that no model could use.
+///
+/// ```
+/// use mereo_core::{Place, check_cells};
+/// assert!(check_cells(&[1.0, 2.0], Place::at_row)?);
+/// assert!(!check_cells(&[1.0, f64::NAN], Place::at_row)?);
+/// assert!(check_cells(&[1.0, f64::INFINITY], Place::at_row).is_err());
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+pub fn check_cells<T: Real>(values: &[T], place: impl Fn(usize) -> Place) -> Result<bool> {
+    const BLOCK: usize = 1024;
+    let fine = |value: &T| value.to_f64().abs() <= T::LARGEST;
+    let mut complete = true;
+    // Whole blocks without a branch inside, so that the usual case runs in vectors.
+    for (block, cells) in values.chunks(BLOCK).enumerate() {
+        if cells.iter().fold(true, |all, value| all & fine(value)) {
+            continue;
+        }
+        complete = false;
+        let bad = |value: &T| !fine(value) && !value.is_missing();
+        let Some(at) = cells.iter().position(bad) else { continue };
+        let place = place(block * BLOCK + at);
+        return Err(if cells[at].is_infinity() {
+            let expected = "a finite number, or NaN where the value is missing";
+            Error::found(place, "infinity", expected)
+        } else {
+            let most = format!("a magnitude of at most {:e} for {} data", T::LARGEST, T::NAME);
+            Error::found(place, cells[at], format!("{most}; rescale the column"))
+        });
     }
+    Ok(complete)
 }
 
 /// What a cell that is not stored in a sparse table means.
@@ -176,7 +216,7 @@ impl<T: Real> Sparse<T> {
                 "a number: leave unknown cells out of a sparse table",
             ));
         }
-        check_values(&values, place)?;
+        check_cells(&values, place)?;
         Ok(Self { columns, starts, indices, values, absent })
     }
 

@@ -10,7 +10,9 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_buffer::ArrowNativeType;
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Schema};
-use mereo_core::{About, AnyTable, Error, Picture, Place, Real, Result, Source, Table};
+use mereo_core::{
+    About, AnyTable, Error, Picture, Place, Real, Result, Source, Table, check_cells,
+};
 
 use crate::arrow_values::{self, holds_numbers};
 use crate::{AnySource, ReadOptions};
@@ -364,34 +366,6 @@ fn transpose_full<T: Copy, const N: usize>(
             cells[i] = columns[i][row];
         }
     }
-}
-
-/// Checks cells that came from a file; says whether none is missing.
-pub(crate) fn check_cells<T: Real>(values: &[T], place: impl Fn(usize) -> Place) -> Result<bool> {
-    let fine = |value: &T| value.to_f64().abs() <= T::LARGEST;
-    let mut complete = true;
-    // Whole blocks without a branch inside, so that the usual case runs in vectors.
-    for (block, cells) in values.chunks(1024).enumerate() {
-        if cells.iter().fold(true, |all, value| all & fine(value)) {
-            continue;
-        }
-        complete = false;
-        let bad = |value: &T| !fine(value) && !value.is_missing();
-        if let Some(at) = cells.iter().position(bad) {
-            let place = place(block * 1024 + at);
-            return Err(if cells[at].is_infinity() {
-                Error::found(
-                    place,
-                    "infinity",
-                    "a finite number, or NaN where the value is missing",
-                )
-            } else {
-                let most = format!("a magnitude of at most {:e} for {} data", T::LARGEST, T::NAME);
-                Error::found(place, cells[at], format!("{most}; rescale the column"))
-            });
-        }
-    }
-    Ok(complete)
 }
 
 /// The column of classes as texts; nothing where a row has none.

@@ -16,8 +16,8 @@ use std::sync::{Mutex, PoisonError};
 
 use mereo_core::slots::Form;
 use mereo_core::{
-    Context, Learned, Plan, Random, Real, Result, Schedule, Source, Start, Table, map_in_parallel,
-    sample_rows,
+    Context, Error, Learned, Plan, Random, Real, Result, Schedule, Source, Start, Table,
+    map_in_parallel, sample_rows,
 };
 
 use crate::seed::{agree, group_columns};
@@ -25,6 +25,17 @@ use crate::seed::{agree, group_columns};
 /// Rows that groups of columns are seen from: dense ones, and sparse ones, which tell less each.
 pub(crate) const DENSE_SAMPLE: usize = 4000;
 const SPARSE_SAMPLE: usize = 20_000;
+/// More scouts than this are a slip of the finger: what all of them found is kept until the best is known.
+const MOST_SCOUTS: usize = 10_000;
+
+/// An error if there are more scouts than anybody needs.
+pub(crate) fn check_scouts(scouts: usize) -> Result<()> {
+    if scouts <= MOST_SCOUTS {
+        return Ok(());
+    }
+    Err(Error::option("scouts", format!("{scouts} is more than the {MOST_SCOUTS} allowed")))
+}
+
 /// Rows that scouts learn from, and for how many passes.
 const SCOUT_ROWS: usize = 1000;
 const SCOUT_PASSES: usize = 40;

@@ -1,6 +1,9 @@
 //! The page around the sections: head, header, table of contents.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use sha2::{Digest, Sha256};
 
 use crate::view::View;
 use crate::{
@@ -18,6 +21,16 @@ pub(crate) struct Section {
     pub(crate) short: String,
     pub(crate) heading: String,
     pub(crate) body: Markup,
+}
+
+/// What a browser lets the page do: show itself and run its one script, and nothing else. Whatever
+/// else came to stand in the page would not be run and could not ask the network for anything.
+fn policy() -> String {
+    let script = STANDARD.encode(Sha256::digest(SCRIPT));
+    format!(
+        "default-src 'none'; script-src 'sha256-{script}'; style-src 'unsafe-inline'; img-src data:; \
+         base-uri 'none'; form-action 'none'"
+    )
 }
 
 pub(crate) fn page(view: &View<'_>) -> Markup {
@@ -45,6 +58,8 @@ pub(crate) fn page(view: &View<'_>) -> Markup {
         html lang="en" style={ "--aspect:" (format!("{aspect:.3}")) } {
             head {
                 meta charset="utf-8";
+                // Before anything that it is about.
+                meta http-equiv="Content-Security-Policy" content=(policy());
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content={ "mereo " (env!("CARGO_PKG_VERSION")) };

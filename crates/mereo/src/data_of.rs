@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mereo_core::{AnyTable, Error, Real, Result, Source, Table};
+use mereo_core::{AnyTable, Context, Error, Real, Result, Source, Table};
 use mereo_data::toy::World;
 use mereo_data::{AnySource, Kind, ReadOptions, detect, open_stream, read};
 
@@ -55,8 +55,8 @@ impl<T: std::fmt::Debug> std::fmt::Debug for Held<'_, T> {
 /// Rows in whichever number type they came.
 ///
 /// ```
-/// use mereo::{Data, with_data};
-/// let data = Data::open("toy:shapes".as_ref(), &Default::default(), false)?;
+/// use mereo::{Context, Data, with_data};
+/// let data = Data::open("toy:shapes".as_ref(), &Default::default(), false, &Context::new(0))?;
 /// assert_eq!(with_data!(&data, held => held.source().columns()), 121);
 /// # Ok::<(), mereo::Error>(())
 /// ```
@@ -99,8 +99,13 @@ impl From<AnySource> for Data {
 
 impl Data {
     /// Opens a path, or `toy:WORLD`. A file that can be streamed and is too large to be held is
-    /// streamed, and any that can be if `stream` says so.
-    pub fn open(data: &Path, options: &ReadOptions, stream: bool) -> Result<Self> {
+    /// streamed, and any that can be if `stream` says so. Reading is done on the context's threads.
+    pub fn open(
+        data: &Path,
+        options: &ReadOptions,
+        stream: bool,
+        context: &Context,
+    ) -> Result<Self> {
         if let Some(world) = toy_world(data) {
             let world = world?;
             if *options != ReadOptions::default() || stream {
@@ -127,7 +132,7 @@ impl Data {
                 return Ok(stream);
             }
         }
-        read(data, options).map(Self::from)
+        context.install(|| read(data, options)).map(Self::from)
     }
 
     /// Whether rows are read anew at every pass.
@@ -152,12 +157,19 @@ fn toy_world(data: &Path) -> Option<Result<World>> {
     Some(data.to_str()?.strip_prefix("toy:")?.parse())
 }
 
-/// The machine's memory in bytes, where the system says.
+/// The memory in bytes that the program can have, where the system says: the machine's, or less if the
+/// program or the group that it runs in was given less.
 pub(crate) fn memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kilobytes.checked_mul(1024)
+    let number = |file: &str, before: &str| -> Option<u64> {
+        let text = std::fs::read_to_string(file).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix(before))?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    let machine =
+        number("/proc/meminfo", "MemTotal:").and_then(|kilobytes| kilobytes.checked_mul(1024));
+    let program = number("/proc/self/limits", "Max address space");
+    let group = number("/sys/fs/cgroup/memory.max", "");
+    [machine, program, group].into_iter().flatten().min()
 }
 
 /// Complains about results that the machine could not hold, before trying to.

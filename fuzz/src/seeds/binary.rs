@@ -36,20 +36,39 @@ pub(super) fn streamable_npy_files() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Arrays as scipy stores a sparse matrix, and as one stores rows with labels.
-fn arrays() -> [Vec<(&'static str, Vec<u8>)>; 2] {
+/// Arrays as scipy stores a sparse matrix in each of its formats, and as one stores rows with labels.
+fn arrays() -> Vec<Vec<(&'static str, Vec<u8>)>> {
     let numbers = |values: &[u32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
-    [
-        vec![
-            ("data", npy("|u1", "False", "(3,)", &[5, 6, 7])),
-            ("indices", npy("<i4", "False", "(3,)", &numbers(&[0, 2, 1]))),
-            ("indptr", npy("<i4", "False", "(3,)", &numbers(&[0, 2, 3]))),
-            (
-                "shape",
-                npy("<i8", "False", "(2,)", &[2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]),
-            ),
-            ("format", npy("|S3", "False", "()", b"csr")),
-        ],
+    let list =
+        |values: &[u32]| npy("<i4", "False", &format!("({},)", values.len()), &numbers(values));
+    let sparse = |format: &[u8], data: Vec<u8>, rest: Vec<(&'static str, Vec<u8>)>| {
+        let shape = [2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0];
+        let head = vec![
+            ("data", data),
+            ("shape", npy("<i8", "False", "(2,)", &shape)),
+            ("format", npy("|S3", "False", "()", format)),
+        ];
+        [head, rest].concat()
+    };
+    let three = || npy("|u1", "False", "(3,)", &[5, 6, 7]);
+    vec![
+        sparse(b"csr", three(), vec![("indices", list(&[0, 2, 1])), ("indptr", list(&[0, 2, 3]))]),
+        sparse(
+            b"csc",
+            three(),
+            vec![("indices", list(&[0, 1, 1])), ("indptr", list(&[0, 1, 2, 3]))],
+        ),
+        sparse(b"coo", three(), vec![("row", list(&[0, 1, 1])), ("col", list(&[2, 0, 0]))]),
+        sparse(
+            b"bsr",
+            npy("|u1", "False", "(2, 1, 3)", &[5, 6, 7, 8, 9, 0]),
+            vec![("indices", list(&[0, 0])), ("indptr", list(&[0, 1, 2]))],
+        ),
+        sparse(
+            b"dia",
+            npy("|u1", "False", "(2, 3)", &[5, 6, 7, 8, 9, 1]),
+            vec![("offsets", list(&[0, u32::MAX]))],
+        ),
         vec![
             ("x", npy("<f4", "False", "(2, 2)", &[0; 16])),
             ("y", npy("<U1", "False", "(2,)", &numbers(&[97, 98]))),

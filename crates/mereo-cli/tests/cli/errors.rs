@@ -225,3 +225,86 @@ fn rubbish_data_is_refused() {
             .contains("t.csv")
     );
 }
+
+#[test]
+fn a_checkpoint_and_a_model_are_not_the_same_file() {
+    let world = World::new();
+    world.ok("-q toy shapes --rows 30 -o d.npy");
+    for (checkpoint, output) in [("x", "x"), ("./x", "x"), ("d.npy", "x"), ("x", "d.npy")] {
+        let told = world.refused(&format!(
+            "-q fit gmm d.npy --components 2 --checkpoint {checkpoint} -o {output}"
+        ));
+        assert!(told.contains("would be lost"), "{told}");
+    }
+    // Nor are labels lost that are read from a file of their own.
+    world.ok("-q toy shapes --rows 30 -o y.npy");
+    let told = world.refused("-q fit gmm d.npy --components 2 --label y.npy -o y.npy");
+    assert!(told.contains("`y.npy`") && told.contains("would be lost"), "{told}");
+}
+
+#[test]
+fn control_characters_in_names_do_not_reach_the_terminal() {
+    let world = World::new();
+    world.write("d.csv", "a\u{1b}[2Jb,\"c\nmereo: fine\",k\n1,2,x\u{7}\n3,1,y\n4,5,y\n");
+    let fit = "fit mcvq d.csv --kind csv --parts 1 --states 2 --labels k -o m.safetensors";
+    let raw = |text: &str| text.chars().any(|c| c.is_control() && c != '\n');
+    for line in [
+        fit,
+        "show m.safetensors",
+        "show m.safetensors --json",
+        "explain m.safetensors d.csv --kind csv --label k",
+        "classify m.safetensors d.csv --kind csv --label k",
+        "classify m.safetensors d.csv --kind csv --label k --json",
+    ] {
+        let ran = world.run(line);
+        assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
+        assert!(!raw(&ran.stdout) && !raw(&ran.stderr), "{line}: {:?}", ran.stdout);
+        assert!(!ran.stdout.lines().any(|line| line.starts_with("mereo: fine")), "{line}");
+    }
+    world.write("bad.csv", "a\u{1b}[2Jb,c\n1,\u{1b}]0;title\u{7}\n");
+    for line in [
+        "fit gmm bad.csv --kind csv --components 1 -o x",
+        "fit gmm no\u{1b}[2J --components 1 -o x",
+    ] {
+        let told = world.refused(line);
+        assert!(!raw(&told) && told.contains("\\u{1b}"), "{told:?}");
+    }
+}
+
+#[test]
+fn scores_of_any_magnitude_are_written_and_told() {
+    let world = World::new();
+    world.write("d.csv", "a,b\n1e-20,3\n2e-20,1\n1.5e-20,2\n");
+    world.write("far.csv", "a,b\n1e-20,3\n1e140,2\n");
+    for model in ["gmm", "ppca"] {
+        world.ok(&format!("-q fit {model} d.csv --components 1 -o {model}"));
+        let told = world.json(&format!("-q score {model} far.csv -o s.csv --json"));
+        assert!(told["mean"].as_f64().unwrap() < -1e100, "{told}");
+        assert!(told["rows"][1].as_f64().unwrap() < -1e100, "{told}");
+        let lowest: f64 = world.text("s.csv").lines().nth(2).unwrap().parse().unwrap();
+        assert_eq!(Some(lowest), told["rows"][1].as_f64());
+        let words = world.ok(&format!("score {model} far.csv"));
+        assert!(words.lines().all(|line| line.len() < 120), "{words}");
+    }
+}
+
+#[test]
+fn more_than_any_machine_has_is_refused_by_name() {
+    let world = World::new();
+    world.ok("-q toy shapes --rows 30 -o d.npy");
+    let most = 99_999_999_999_u64;
+    for (line, option) in [
+        (format!("fit mcvq d.npy --parts 2 --states 2 --scouts {most}"), "scouts"),
+        (format!("fit mcfa d.npy --parts 2 --factors 2 --scouts {most}"), "scouts"),
+        (format!("fit mcvq d.npy --parts 2 --states {most}"), "states"),
+        (format!("fit gmm d.npy --components {most}"), "components"),
+        (format!("fit vq d.npy --states {most}"), "states"),
+        (format!("fit gvq d.npy --features {most}"), "features"),
+        (format!("fit cvq d.npy --parts 2 --states {most}"), "states"),
+        (format!("fit pca d.npy --components {most}"), "components"),
+        (format!("fit nmf d.npy --components {most}"), "components"),
+    ] {
+        let told = world.refused(&format!("-q {line} -o x"));
+        assert!(told.contains(option), "{told}");
+    }
+}

@@ -11,5 +11,6 @@ mod killed;
 mod linear;
 mod mixtures;
 mod same_bytes;
+mod signals;
 mod steps;
 mod world;

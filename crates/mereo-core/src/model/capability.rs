@@ -245,11 +245,24 @@ impl Scores {
     /// ```
     /// use mereo_core::{ScoreKind, Scores};
     /// assert_eq!(Scores::new(ScoreKind::Exact, vec![-1.0, -4.0], &[2.0, 1.0]).mean, -2.0);
+    /// // What no number can tell is told as the lowest there is.
+    /// let hopeless = Scores::new(ScoreKind::Exact, vec![-1.0, f64::NEG_INFINITY], &[1.0, 1.0]);
+    /// assert!(hopeless.mean.is_finite() && hopeless.rows[1] == -f64::MAX);
     /// ```
-    pub fn new(kind: ScoreKind, rows: Vec<f64>, weights: &[f64]) -> Self {
+    pub fn new(kind: ScoreKind, mut rows: Vec<f64>, weights: &[f64]) -> Self {
+        // Below what a number can tell there is nothing left to tell.
+        for score in &mut rows {
+            *score = score.clamp(-f64::MAX, f64::MAX);
+        }
         let total: f64 = weights.iter().sum();
         let sum: f64 = rows.iter().zip(weights).map(|(score, weight)| score * weight).sum();
-        let mean = if total > 0.0 { sum / total } else { 0.0 };
+        // Shares before the sum where the sum is too large.
+        let shared = || rows.iter().zip(weights).map(|(s, w)| s * (w / total)).sum::<f64>();
+        let mean = match sum {
+            _ if !(total > 0.0) => 0.0,
+            sum if sum.is_finite() => sum / total,
+            _ => shared().clamp(-f64::MAX, f64::MAX),
+        };
         Self { kind, mean, rows, standard_error: None, effective_samples: None }
     }
 }

@@ -1,6 +1,7 @@
 //! Model files: named tensors and a manifest in one `safetensors` file. See `docs/model-file.md`.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
 use std::path::Path;
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
@@ -12,6 +13,12 @@ use crate::{Absent, Error, Picture, Result, Training, write_atomically};
 const FORMAT: u32 = 1;
 /// The metadata entry that holds the manifest.
 const ENTRY: &str = "mereo";
+
+/// Bytes of a header that stand for themselves, and those that each stored byte allows beyond: names and
+/// steps of columns that have numbers. To read a header takes far longer than to read what is stored, so
+/// that one that is nothing but header is not read.
+const HEADER: u64 = 16 << 20;
+const HEADER_FOR_BYTE: u64 = 64;
 
 /// Numbers with a shape, last index fastest.
 ///
@@ -256,7 +263,11 @@ impl ModelFile {
             .collect::<std::result::Result<Vec<_>, safetensors::SafeTensorError>>()
             .map_err(|e| Error::model_file("the model", e))?;
         let metadata = HashMap::from([(ENTRY.to_owned(), manifest)]);
-        safetensors::serialize(views, Some(metadata)).map_err(|e| Error::model_file("the model", e))
+        let bytes = safetensors::serialize(views, Some(metadata))
+            .map_err(|e| Error::model_file("the model", e))?;
+        // What would not be read is not written.
+        check_header(&bytes).map_err(|problem| Error::model_file("the model", problem))?;
+        Ok(bytes)
     }
 
     /// Writes the file, whole or not at all.
@@ -267,14 +278,21 @@ impl ModelFile {
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+        let mut file = std::fs::File::open(path).map_err(|e| Error::io(path, e))?;
+        let mut bytes = Vec::new();
+        file.by_ref().take(8).read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
+        // What is no model file may never end, as devices do not.
+        if header_length(&bytes).is_some() {
+            file.read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
+        }
         Self::from_bytes(&bytes, path)
     }
 
     /// Reads a file from its bytes; `path` is what errors call it.
     pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self> {
         let bad = |problem: String| Error::model_file(path, problem);
-        let (_, header) = SafeTensors::read_metadata(bytes)
+        check_header(bytes).map_err(bad)?;
+        let (length, header) = SafeTensors::read_metadata(bytes)
             .map_err(|e| bad(format!("it is no safetensors file ({e})")))?;
         let text = header.metadata().as_ref().and_then(|m| m.get(ENTRY)).ok_or_else(|| {
             bad(format!("its metadata has no entry `{ENTRY}`: it was not written by or for mereo"))
@@ -287,20 +305,44 @@ impl ModelFile {
                 manifest.format
             )));
         }
-        let all = SafeTensors::deserialize(bytes)
-            .map_err(|e| bad(format!("its tensors are broken ({e})")))?;
+        let stored = &bytes[8 + length..];
         let mut tensors = BTreeMap::new();
-        for (name, view) in all.iter() {
-            let values = widen(view.dtype(), view.data()).ok_or_else(|| {
-                bad(format!(
-                    "the tensor `{name}` is of type {:?}, expected F32 or F64",
-                    view.dtype()
-                ))
+        for (name, about) in header.tensors() {
+            // That these are within the file was made sure of when the header was read.
+            let data = stored.get(about.data_offsets.0..about.data_offsets.1).unwrap_or_default();
+            let values = widen(about.dtype, data).ok_or_else(|| {
+                let found = about.dtype;
+                bad(format!("the tensor `{name}` is of type {found:?}, expected F32 or F64"))
             })?;
-            tensors.insert(name.to_owned(), Tensor::new(view.shape().to_vec(), values));
+            tensors.insert(name, Tensor::new(about.shape.clone(), values));
         }
         Ok(Self { manifest, tensors })
     }
+}
+
+/// How long a file's header says that it is; none if that cannot be.
+fn header_length(bytes: &[u8]) -> Option<u64> {
+    /// More is never read.
+    const MOST: u64 = 100_000_000;
+    let length = u64::from_le_bytes(*bytes.first_chunk()?);
+    (2..=MOST).contains(&length).then_some(length)
+}
+
+/// Says what is wrong with the length of a header.
+fn check_header(bytes: &[u8]) -> std::result::Result<(), String> {
+    let Some(length) = header_length(bytes) else {
+        return Err(
+            "it is no safetensors file (it does not begin with the length of a header)".into()
+        );
+    };
+    let stored = (bytes.len() as u64).saturating_sub(8 + length);
+    if length > HEADER + HEADER_FOR_BYTE * stored {
+        return Err(format!(
+            "its header takes {length} bytes and its tensors {stored}; a header may take {HEADER}, and \
+             {HEADER_FOR_BYTE} for each byte of tensors"
+        ));
+    }
+    Ok(())
 }
 
 /// Names the first number that is not as it should be.
@@ -330,5 +372,45 @@ fn widen(dtype: Dtype, data: &[u8]) -> Option<Vec<f64>> {
             data.as_chunks::<4>().0.iter().map(|b| f64::from(f32::from_le_bytes(*b))).collect(),
         ),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(header: &str, stored: &[u8]) -> Vec<u8> {
+        [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), stored].concat()
+    }
+
+    #[test]
+    fn a_file_that_is_nothing_but_header_is_refused_at_once() {
+        let tensor = |i: usize| {
+            format!("\"t{i}\":{{\"dtype\":\"F64\",\"shape\":[0],\"data_offsets\":[0,0]}}")
+        };
+        let all: Vec<String> = (0..400_000).map(tensor).collect();
+        let bytes = file(&format!("{{{}}}", all.join(",")), &[]);
+        assert!(bytes.len() as u64 > HEADER);
+        let began = std::time::Instant::now();
+        let error = ModelFile::from_bytes(&bytes, "big".as_ref()).unwrap_err().to_string();
+        assert!(error.contains("its header takes") && error.contains("its tensors 0"), "{error}");
+        assert!(began.elapsed().as_millis() < 200, "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn what_would_not_be_read_is_not_written() {
+        let mut manifest = Manifest::new("vq");
+        manifest.columns = Some(vec!["n".repeat(20 << 20)]);
+        let error = ModelFile::new(manifest).to_bytes().unwrap_err().to_string();
+        assert!(error.contains("its header takes"), "{error}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_device_without_end_is_no_model() {
+        for device in ["/dev/zero", "/dev/null"] {
+            let error = ModelFile::read(device.as_ref()).unwrap_err().to_string();
+            assert!(error.contains("no safetensors file"), "{error}");
+        }
     }
 }

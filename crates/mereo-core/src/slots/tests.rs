@@ -200,7 +200,7 @@ fn merging_is_associative() {
     bc.merge(&c);
     right.merge(&bc);
     let mut whole = of_rows(&[0, 1, 2, 3, 4, 5, 6]);
-    [&mut left, &mut right, &mut whole].map(SlotStatistics::finish);
+    [&mut left, &mut right, &mut whole].into_iter().for_each(SlotStatistics::finish);
     let of = |sums: &SlotStatistics<f64>| sums.moments(&survey.frame).second;
     for ((l, r), w) in of(&left).iter().zip(of(&right)).zip(of(&whole)) {
         assert!((l - r).abs() < 1e-12 && (l - w).abs() < 1e-10);

@@ -4,11 +4,16 @@
 //! `?`, `-` (in any case) mean that a value is missing. Empty lines are skipped, so a missing
 //! value in a table of one column has to be written as a mark or as `""`.
 
-use mereo_core::{Dense, Error, Labels, Place, Real, Result, Table};
+use std::borrow::Cow;
+use std::io::{BufRead, Cursor, Read};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use mereo_core::{Dense, Error, Labels, Place, Real, Result, Table, map_in_parallel};
 
 use super::ReadOptions;
-use super::input::{Input, Sample};
-use super::text::{Cell, Delimiter, Records, decode, label, quoted};
+use super::input::{Input, Sample, make_room};
+use super::pieces::{Pieces, count_lines};
+use super::text::{Cell, Delimiter, Records, decode, ends_in_quotes, label, quoted};
 
 /// Lines that are looked at to see how the text is laid out.
 const SAMPLE_LINES: usize = 200;
@@ -18,22 +23,78 @@ const SAMPLE_LINES: usize = 200;
 const DELIMITERS: [Delimiter; 4] =
     [Delimiter::Blanks, Delimiter::Byte(b','), Delimiter::Byte(b';'), Delimiter::Byte(b'\t')];
 
-/// Reads a table from text.
+/// Reads a table from text, in pieces: on as many threads as it is called on.
+///
+/// Pieces are cut at ends of lines. One that ends within quotes was cut in the middle of a field, and
+/// what else cannot be read at once is read as any text is, from where all is known: so results and
+/// errors are those of reading line by line.
 pub(super) fn parse(input: Input<'_>, options: &ReadOptions) -> Result<Table<f64>> {
     let layout = Layout::of(input.sample(), options.header)?;
-    let mut records = Records::new(input.into_reader(), layout.delimiter);
-    let mut more = records.advance()?;
-    let names = (layout.header && more).then(|| header_names(&records));
-    let columns = Columns::new(names, records.len(), options)?;
-    if layout.header && more {
-        more = records.advance()?;
+    let delimiter = layout.delimiter;
+    let mut pieces = Pieces::new(input.into_reader());
+    let first = pieces.next()?.unwrap_or_default();
+    if ends_in_quotes(&first, delimiter) {
+        let text = Cursor::new(first).chain(pieces.into_rest());
+        let (columns, mut records) = begin(text, layout, options)?;
+        let mut rows = Rows::default();
+        columns.read_rows(&mut records, &mut rows)?;
+        return columns.into_table(rows);
     }
+    let (columns, mut records) = begin(&first[..], layout, options)?;
     let mut rows = Rows::default();
-    while more {
-        columns.read_row(&records, &mut rows)?;
-        more = records.advance()?;
+    columns.read_rows(&mut records, &mut rows)?;
+    let mut lines = count_lines(&first);
+    let mut wave = pieces.wave()?;
+    while !wave.is_empty() {
+        // While pieces are looked at somebody fetches the next ones.
+        let (fetcher, fetched) = (Mutex::new(&mut pieces), OnceLock::new());
+        let read = map_in_parallel(wave.len() + 1, |index| match index.checked_sub(1) {
+            Some(index) => columns.quickly(&wave[index], delimiter),
+            None => {
+                let mut pieces = fetcher.lock().unwrap_or_else(PoisonError::into_inner);
+                let _ = fetched.set(pieces.wave());
+                None
+            }
+        });
+        let next = fetched.into_inner().unwrap_or_else(|| Ok(Vec::new()));
+        let read = read.into_iter().skip(1);
+        for (index, (piece, read)) in wave.iter().zip(read).enumerate() {
+            // A line's end before it: a mark at its beginning is no byte order mark.
+            let before = lines.saturating_sub(1);
+            if let Some(more) = read {
+                rows.append(more)?;
+            } else if ends_in_quotes(piece, delimiter) {
+                let fetched = wave[index..].concat().into_iter().chain(next?.concat()).collect();
+                let text = Cursor::<Vec<u8>>::new(fetched).chain(pieces.into_rest());
+                let mut records = Records::new(b"\n".chain(text), delimiter).after_lines(before);
+                columns.read_rows(&mut records, &mut rows)?;
+                return columns.into_table(rows);
+            } else {
+                let text = b"\n".chain(&piece[..]);
+                let mut records = Records::new(text, delimiter).after_lines(before);
+                columns.read_rows(&mut records, &mut rows)?;
+            }
+            lines += count_lines(piece);
+        }
+        wave = next?;
     }
     columns.into_table(rows)
+}
+
+/// Reads the header, if there is one; what the columns are, and what follows.
+fn begin<R: BufRead>(
+    text: R,
+    layout: Layout,
+    options: &ReadOptions,
+) -> Result<(Columns, Records<R>)> {
+    let mut records = Records::new(text, layout.delimiter);
+    let more = records.advance()?;
+    let names = (layout.header && more).then(|| header_names(&records));
+    let columns = Columns::new(names, records.len(), options)?;
+    if !(layout.header && more) {
+        records.again();
+    }
+    Ok((columns, records))
 }
 
 /// How a text is laid out.
@@ -95,7 +156,7 @@ fn starts_with_header(rows: &[Vec<Cell>]) -> bool {
 }
 
 /// Names from a header line; a column without a name is called by its number.
-fn header_names<R: std::io::BufRead>(records: &Records<R>) -> Vec<String> {
+fn header_names<R: BufRead>(records: &Records<R>) -> Vec<String> {
     let name = |(index, field): (usize, &[u8])| {
         if field.is_empty() { index.to_string() } else { decode(field).into_owned() }
     };
@@ -119,6 +180,17 @@ struct Rows {
     weights: Vec<f64>,
 }
 
+impl Rows {
+    fn append(&mut self, more: Self) -> Result<()> {
+        make_room(&mut self.values, more.values.len())?;
+        self.count += more.count;
+        self.values.extend(more.values);
+        self.labels.extend(more.labels);
+        self.weights.extend(more.weights);
+        Ok(())
+    }
+}
+
 impl Columns {
     fn new(names: Option<Vec<String>>, count: usize, options: &ReadOptions) -> Result<Self> {
         let find = |option: &str, wanted: &Option<String>| match wanted {
@@ -137,12 +209,82 @@ impl Columns {
         mereo_core::column_name(self.names.as_deref(), column)
     }
 
-    fn read_row<R: std::io::BufRead>(&self, records: &Records<R>, rows: &mut Rows) -> Result<()> {
+    /// Reads all that is left, line by line.
+    fn read_rows<R: BufRead>(&self, records: &mut Records<R>, rows: &mut Rows) -> Result<()> {
+        while records.advance()? {
+            self.read_row(records, rows)?;
+        }
+        Ok(())
+    }
+
+    /// The rows of a piece; none if anything is not as it usually is.
+    fn quickly(&self, piece: &[u8], delimiter: Delimiter) -> Option<Rows> {
+        let mut rows = Rows::default();
+        let lone = |at: usize| piece.get(at + 1) != Some(&b'\n');
+        if memchr::memchr(b'"', piece).is_some() || memchr::memchr_iter(b'\r', piece).any(lone) {
+            let mut records = Records::new(b"\n".chain(piece), delimiter);
+            self.read_rows(&mut records, &mut rows).ok()?;
+            return (!ends_in_quotes(piece, delimiter)).then_some(rows);
+        }
+        rows.values.reserve(piece.len() / 8);
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', piece).chain([piece.len()]) {
+            let line = &piece[start.min(end)..end];
+            start = end + 1;
+            match delimiter {
+                Delimiter::Byte(byte) => {
+                    // A line of blanks is nothing, unless they set fields apart.
+                    if line.trim_ascii().is_empty() && memchr::memchr(byte, line).is_none() {
+                        continue;
+                    }
+                    self.take_row(line.split(|&b| b == byte), &mut rows)?;
+                }
+                Delimiter::Blanks => {
+                    let fields = line.split(|&b| matches!(b, b' ' | b'\t' | b'\r'));
+                    let mut fields = fields.filter(|field| !field.is_empty()).peekable();
+                    if fields.peek().is_some() {
+                        self.take_row(fields, &mut rows)?;
+                    }
+                }
+                Delimiter::Colons => return None,
+            }
+        }
+        Some(rows)
+    }
+
+    /// Takes a row of fields; none if there is anything to complain about.
+    fn take_row<'a>(&self, fields: impl Iterator<Item = &'a [u8]>, rows: &mut Rows) -> Option<()> {
+        let mut column = 0;
+        for field in fields {
+            let field = field.trim_ascii();
+            if self.label == Some(column) {
+                rows.labels.push(label(field).map(Cow::into_owned));
+            } else if self.weight == Some(column) {
+                match Cell::of(field) {
+                    Cell::Number(weight) if weight.is_finite() && weight >= 0.0 => {
+                        rows.weights.push(weight);
+                    }
+                    _ => return None,
+                }
+            } else {
+                rows.values.push(match Cell::of(field) {
+                    Cell::Number(value) if value.abs() <= f64::LARGEST => value,
+                    Cell::Missing => f64::NAN,
+                    _ => return None,
+                });
+            }
+            column += 1;
+        }
+        rows.count += 1;
+        (column == self.count).then_some(())
+    }
+
+    fn read_row<R: BufRead>(&self, records: &Records<R>, rows: &mut Rows) -> Result<()> {
         records.expect_fields(self.count)?;
         for (column, field) in records.fields().enumerate() {
             let place = || records.place().column(self.name(column));
             if self.label == Some(column) {
-                rows.labels.push(label(field).map(std::borrow::Cow::into_owned));
+                rows.labels.push(label(field).map(Cow::into_owned));
             } else if self.weight == Some(column) {
                 rows.weights.push(match Cell::of(field) {
                     Cell::Number(w) if w.is_finite() && w >= 0.0 => w,
@@ -254,3 +396,7 @@ pub(super) fn some_of(names: &[String]) -> String {
 #[cfg(test)]
 #[path = "csv_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "csv_pieces_tests.rs"]
+mod pieces_tests;

@@ -24,6 +24,21 @@ pub(super) enum Repeated {
     LastHolds,
 }
 
+/// So many rows or columns of a sparse table may be without any entry. Work and memory go with the
+/// rows and columns that a header announces, so its word is not taken for more.
+const MOST_EMPTY: usize = 1 << 20;
+
+/// An error if far more rows or columns are announced than entries are stored.
+pub(super) fn check_claim(what: &str, announced: usize, stored: usize) -> Result<()> {
+    if announced <= stored.saturating_add(MOST_EMPTY) {
+        return Ok(());
+    }
+    let found = format!("{announced} {what} for {stored} entries");
+    let expected =
+        format!("at most {MOST_EMPTY} {what} without any; leave out those that are empty");
+    Err(Error::found(Place::default(), found, expected))
+}
+
 /// The sparse table of these entries; `cell` names one for an error message.
 pub(super) fn compress<S: Copy + Ord>(
     mut entries: Vec<Entry<S>>,

@@ -41,7 +41,7 @@ impl Sample {
 /// Bytes to read, with a look at their beginning.
 pub(crate) struct Input<'a> {
     sample: Sample,
-    rest: Box<dyn BufRead + 'a>,
+    rest: Box<dyn BufRead + Send + 'a>,
 }
 
 impl<'a> Input<'a> {
@@ -56,9 +56,9 @@ impl<'a> Input<'a> {
         Self::new(bytes, options)
     }
 
-    fn new(mut packed: impl BufRead + 'a, options: &ReadOptions) -> Result<Self> {
+    fn new(mut packed: impl BufRead + Send + 'a, options: &ReadOptions) -> Result<Self> {
         let is_gzip = packed.fill_buf().map_err(unreadable)?.starts_with(&GZIP_MAGIC);
-        let mut rest: Box<dyn BufRead + 'a> = if is_gzip {
+        let mut rest: Box<dyn BufRead + Send + 'a> = if is_gzip {
             let most = most_bytes(options);
             let unpacked = Capped { inner: MultiGzDecoder::new(packed), most, left: most };
             Box::new(BufReader::with_capacity(1 << 16, unpacked))
@@ -77,7 +77,7 @@ impl<'a> Input<'a> {
     }
 
     /// The data from its beginning.
-    pub(crate) fn into_reader(self) -> impl BufRead + 'a {
+    pub(crate) fn into_reader(self) -> impl BufRead + Send + 'a {
         Cursor::new(self.sample.bytes).chain(self.rest)
     }
 }
@@ -94,6 +94,17 @@ pub(super) fn unreadable(error: io::Error) -> Error {
         _ => Box::new(error),
     };
     Error::found(Place::default(), found, "data that can be read to its end")
+}
+
+/// Makes room for so many more values, or says that there is none.
+pub(super) fn make_room<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
+    values.try_reserve(more).map_err(|_| {
+        let size = values.len().saturating_add(more).saturating_mul(size_of::<T>()) >> 20;
+        let found = format!("data that takes more than {size} MiB");
+        let expected =
+            "data that fits into memory; stream it from Parquet or npy, or take fewer rows";
+        Error::found(Place::default(), found, expected)
+    })
 }
 
 /// Refuses to yield more than it should, so that a small file cannot unpack to a whole disk.

@@ -10,7 +10,9 @@ mod input;
 mod npy;
 mod npz;
 mod parquet;
+mod pieces;
 pub(crate) mod ratings;
+mod scipy;
 mod stream;
 mod text;
 pub(crate) mod words;
@@ -175,7 +177,7 @@ fn read_input(
         (Kind::Parquet, Origin::Bytes(bytes)) => parquet::read_bytes(bytes, options)?,
         (Kind::Arrow, Origin::Path(path)) => arrow::read(path, options)?,
         (Kind::Arrow, Origin::Bytes(bytes)) => arrow::read_bytes(bytes, options)?,
-        (Kind::Npy, _) => npy::parse(input, options)?,
+        (Kind::Npy, _) => npy::parse(input, path, options)?,
         (Kind::Npz, Origin::Path(path)) => {
             let file = File::open(path).map_err(|e| Error::io(path, e))?;
             npz::parse(BufReader::new(file), options)?

@@ -3,22 +3,41 @@
 //! `f4` stays `f32`; so do integers of one or two bytes and booleans, which it holds exactly.
 //! `f8` and longer integers become `f64`.
 
-use std::io::{BufRead, Read};
+use std::fs::File;
+use std::io::{BufRead, Read, Seek};
+use std::path::Path;
+use std::sync::OnceLock;
 
-use mereo_core::{AnyTable, Error, Labels, Place, Result};
-use npyz::{DType, Deserialize, TypeChar, TypeRead, TypeStr};
+use bytemuck::Pod;
+use mereo_core::{AnyTable, Error, Labels, Place, Result, in_parallel};
+use npyz::{DType, Deserialize, Endianness, TypeChar, TypeRead, TypeStr};
 
 use super::array::{self, Values};
-use super::input::unreadable;
+use super::input::{make_room, unreadable};
 use super::text::quoted;
 use super::{Input, ReadOptions};
 
+/// Values that are read in one go: few enough to stay in the processor's cache while they are looked at.
+const PIECE: usize = 1 << 16;
+
+/// Bytes of a header: a simple type and a shape take a hundred.
+const MOST_HEADER: u64 = 1 << 20;
+
 /// Reads a table, and its labels from another file if one is named.
-pub(super) fn parse(input: Input<'_>, options: &ReadOptions) -> Result<AnyTable> {
-    let mut reader = input.into_reader();
-    let header = Header::read(&mut reader)?;
-    let values = header.values(reader)?;
-    array::with_labels_beside(array::table(&header.shape, values)?, options)
+pub(super) fn parse(
+    input: Input<'_>,
+    path: Option<&Path>,
+    options: &ReadOptions,
+) -> Result<AnyTable> {
+    let table = match path.map_or(Ok(None), parse_file)? {
+        Some(table) => table,
+        None => {
+            let mut reader = input.into_reader();
+            let header = Header::read(&mut reader)?;
+            array::table(&header.shape, header.values(reader)?)?
+        }
+    };
+    array::with_labels_beside(table, options)
 }
 
 /// Reads one label a row.
@@ -61,6 +80,10 @@ impl Header {
             }
             _ => return Err(broken(format!("npy version {version}"), "version 1, 2 or 3")),
         };
+        if length > MOST_HEADER {
+            let expected = format!("at most {MOST_HEADER} bytes");
+            return Err(broken(format!("a header of {length} bytes"), expected));
+        }
         let mut text = Vec::new();
         reader.by_ref().take(length).read_to_end(&mut text).map_err(unreadable)?;
         if text.len() as u64 != length {
@@ -101,20 +124,23 @@ impl Header {
 
     /// Reads all values as numbers, in row-major order, and makes sure that nothing follows.
     pub(super) fn values(&self, mut reader: impl BufRead) -> Result<Values> {
+        self.values_of(&mut From::Reader(&mut reader))
+    }
+
+    fn values_of(&self, reader: &mut From<'_>) -> Result<Values> {
         use TypeChar::{Bool, Float, Int, Uint};
-        let reader = &mut reader;
         let values = match (self.item.type_char(), self.item.size_field()) {
-            (Float, 4) => Values::F32(self.items(reader, |x: f32| x)?),
-            (Float, 8) => Values::F64(self.items(reader, |x: f64| x)?),
-            (Bool, 1) => Values::F32(self.items(reader, |x: bool| f32::from(u8::from(x)))?),
-            (Int, 1) => Values::F32(self.items(reader, |x: i8| f32::from(x))?),
-            (Uint, 1) => Values::F32(self.items(reader, |x: u8| f32::from(x))?),
-            (Int, 2) => Values::F32(self.items(reader, |x: i16| f32::from(x))?),
-            (Uint, 2) => Values::F32(self.items(reader, |x: u16| f32::from(x))?),
-            (Int, 4) => Values::F64(self.items(reader, |x: i32| f64::from(x))?),
-            (Uint, 4) => Values::F64(self.items(reader, |x: u32| f64::from(x))?),
-            (Int, 8) => Values::F64(self.items(reader, |x: i64| x as f64)?),
-            (Uint, 8) => Values::F64(self.items(reader, |x: u64| x as f64)?),
+            (Float, 4) => Values::F32(self.floats(reader, f32::from_be_bytes)?),
+            (Float, 8) => Values::F64(self.floats(reader, f64::from_be_bytes)?),
+            (Bool, 1) => Values::F32(self.numbers(reader, |[b]| f32::from(u8::from(b != 0)))?),
+            (Int, 1) => Values::F32(self.numbers(reader, |b| f32::from(i8::from_be_bytes(b)))?),
+            (Uint, 1) => Values::F32(self.numbers(reader, |[b]| f32::from(b))?),
+            (Int, 2) => Values::F32(self.numbers(reader, |b| f32::from(i16::from_be_bytes(b)))?),
+            (Uint, 2) => Values::F32(self.numbers(reader, |b| f32::from(u16::from_be_bytes(b)))?),
+            (Int, 4) => Values::F64(self.numbers(reader, |b| f64::from(i32::from_be_bytes(b)))?),
+            (Uint, 4) => Values::F64(self.numbers(reader, |b| f64::from(u32::from_be_bytes(b)))?),
+            (Int, 8) => Values::F64(self.numbers(reader, |b| i64::from_be_bytes(b) as f64)?),
+            (Uint, 8) => Values::F64(self.numbers(reader, |b| u64::from_be_bytes(b) as f64)?),
             _ => {
                 return Err(broken(
                     format!("values of type `{}`", self.item),
@@ -148,9 +174,94 @@ impl Header {
         matches!(self.item.type_char(), Bool | Int | Uint | ByteStr | UnicodeStr)
     }
 
-    fn items<T: Deserialize, U: Clone>(
+    /// Floats: straight into the place where they stay if they are written as this machine has them.
+    fn floats<const N: usize, T: Pod + Send + Sync>(
         &self,
-        reader: &mut impl BufRead,
+        from: &mut From<'_>,
+        convert: impl Fn([u8; N]) -> T + Sync,
+    ) -> Result<Vec<T>> {
+        let native =
+            if cfg!(target_endian = "little") { Endianness::Little } else { Endianness::Big };
+        if self.item.endianness() != native {
+            return self.numbers(from, convert);
+        }
+        self.pieces(from, |out: &mut [T], read| read(bytemuck::cast_slice_mut(out)))
+    }
+
+    /// Numbers of N bytes, handed to `convert` with the highest byte first.
+    fn numbers<const N: usize, T: Pod + Send + Sync>(
+        &self,
+        from: &mut From<'_>,
+        convert: impl Fn([u8; N]) -> T + Sync,
+    ) -> Result<Vec<T>> {
+        let turned = self.item.endianness() == Endianness::Little;
+        self.pieces(from, |out: &mut [T], read| {
+            let mut bytes = vec![0; N * out.len()];
+            let came = read(&mut bytes)?;
+            for (out, &(mut number)) in out.iter_mut().zip(bytes.as_chunks::<N>().0) {
+                if turned {
+                    number.reverse();
+                }
+                *out = convert(number);
+            }
+            Ok(came)
+        })
+    }
+
+    /// All values, a piece at a time. `fill` fills a piece by means of a function that reads bytes, and says
+    /// how many came.
+    fn pieces<T: Pod + Send + Sync>(
+        &self,
+        from: &mut From<'_>,
+        fill: impl Fn(&mut [T], &mut dyn FnMut(&mut [u8]) -> Result<usize>) -> Result<usize> + Sync,
+    ) -> Result<Vec<T>> {
+        let count = array::cells(&self.shape)?;
+        let size = self.item.size_field() as usize;
+        let mut values: Vec<T> = Vec::new();
+        match from {
+            From::File(file, start) => {
+                // The file is as long as it should be: that was seen before.
+                make_room(&mut values, count)?;
+                values = vec![T::zeroed(); count];
+                let broken = OnceLock::new();
+                in_parallel(values.chunks_mut(PIECE).enumerate(), |(index, out)| {
+                    let at = *start + (index * PIECE * size) as u64;
+                    let mut read = |bytes: &mut [u8]| read_at(file, bytes, at);
+                    if let Err(error) = fill(out, &mut read) {
+                        let _ = broken.set(error);
+                    }
+                });
+                match broken.into_inner() {
+                    Some(error) => return Err(error),
+                    None => Ok(()),
+                }
+            }
+            From::Reader(reader) => {
+                while values.len() < count {
+                    let before = values.len();
+                    let piece = PIECE.min(count - before);
+                    // The header is not trusted with memory: it grows with what really comes.
+                    make_room(&mut values, piece)?;
+                    values.resize(before + piece, T::zeroed());
+                    let came = fill(&mut values[before..], &mut |bytes| fill_from(*reader, bytes))?;
+                    if came < piece * size {
+                        let came = before + came / size;
+                        return Err(broken(
+                            format!("{came} values"),
+                            format!("the {count} that the header announces"),
+                        ));
+                    }
+                }
+                self.expect_end(*reader, count)
+            }
+        }?;
+        Ok(if self.fortran_order { row_major(&self.shape, &values) } else { values })
+    }
+
+    /// Texts, one by one.
+    fn items<T: Deserialize, U: Clone + Send + Sync>(
+        &self,
+        reader: &mut dyn BufRead,
         convert: impl Fn(T) -> U,
     ) -> Result<Vec<U>> {
         let count = array::cells(&self.shape)?;
@@ -158,26 +269,78 @@ impl Header {
             .map_err(|e| broken(e, "values of a simple type"))?;
         let mut values = Vec::new();
         for index in 0..count {
-            // The header is not trusted with memory: it grows with what really comes.
             values.push(convert(item.read_one(&mut *reader).map_err(|e| {
                 if e.kind() == std::io::ErrorKind::UnexpectedEof {
-                    broken(
-                        format!("{index} values"),
-                        format!("the {count} that the header announces"),
-                    )
+                    let expected = format!("the {count} that the header announces");
+                    broken(format!("{index} values"), expected)
                 } else {
                     unreadable(e)
                 }
             })?));
         }
-        if !reader.fill_buf().map_err(unreadable)?.is_empty() {
-            return Err(broken(
-                "more bytes after the last value",
-                format!("{count} values of type `{}` and no more", self.item),
-            ));
-        }
+        self.expect_end(reader, count)?;
         Ok(if self.fortran_order { row_major(&self.shape, &values) } else { values })
     }
+
+    fn expect_end(&self, reader: &mut dyn BufRead, count: usize) -> Result<()> {
+        if reader.fill_buf().map_err(unreadable)?.is_empty() {
+            return Ok(());
+        }
+        let expected = format!("{count} values of type `{}` and no more", self.item);
+        Err(broken("more bytes after the last value", expected))
+    }
+}
+
+/// Where values come from.
+enum From<'a> {
+    /// From a reader, one after another.
+    Reader(&'a mut dyn BufRead),
+    /// From a file that is as long as its header says, on all threads; they start at this byte.
+    File(&'a File, u64),
+}
+
+/// Reads a table from a file in which one can jump about; none if it is not such a file, or not as long as
+/// its header says, so that it has to be read from front to back to say what is wrong.
+fn parse_file(path: &Path) -> Result<Option<AnyTable>> {
+    let Ok(mut file) = File::open(path) else { return Ok(None) };
+    let length = match file.metadata() {
+        Ok(about) if cfg!(unix) && about.is_file() => about.len(),
+        _ => return Ok(None),
+    };
+    let Ok(header) = Header::read(&mut file) else { return Ok(None) };
+    let Ok(start) = file.stream_position() else { return Ok(None) };
+    let bytes = (array::cells(&header.shape)? as u64).checked_mul(header.item.size_field());
+    if bytes.and_then(|bytes| bytes.checked_add(start)) != Some(length) {
+        return Ok(None);
+    }
+    let values = header.values_of(&mut From::File(&file, start))?;
+    array::table(&header.shape, values).map(Some)
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, bytes: &mut [u8], at: u64) -> Result<usize> {
+    use std::os::unix::fs::FileExt;
+    file.read_exact_at(bytes, at).map_err(unreadable)?;
+    Ok(bytes.len())
+}
+
+#[cfg(not(unix))]
+fn read_at(_: &File, _: &mut [u8], _: u64) -> Result<usize> {
+    Err(broken("a system without positions", "to be read from front to back"))
+}
+
+/// Fills as much as there is; how many bytes that was.
+fn fill_from(reader: &mut dyn BufRead, bytes: &mut [u8]) -> Result<usize> {
+    let mut came = 0;
+    while came < bytes.len() {
+        match reader.read(&mut bytes[came..]) {
+            Ok(0) => break,
+            Ok(count) => came += count,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(unreadable(e)),
+        }
+    }
+    Ok(came)
 }
 
 /// What follows a key of the header's dictionary.
@@ -195,7 +358,10 @@ fn broken(found: impl std::fmt::Display, expected: impl std::fmt::Display) -> Er
 }
 
 /// Brings values from Fortran's order (first index fastest) to C's (last index fastest).
-fn row_major<U: Clone>(shape: &[u64], values: &[U]) -> Vec<U> {
+fn row_major<U: Clone + Send + Sync>(shape: &[u64], values: &[U]) -> Vec<U> {
+    if let &[rows, columns] = shape {
+        return turned(rows as usize, columns as usize, values);
+    }
     let mut strides = Vec::with_capacity(shape.len());
     let mut stride = 1;
     for &size in shape {
@@ -217,6 +383,24 @@ fn row_major<U: Clone>(shape: &[u64], values: &[U]) -> Vec<U> {
             index[axis] = 0;
         }
     }
+    out
+}
+
+/// The rows of a table whose columns come one after another, a square at a time: so both what is
+/// read and what is written stays near.
+fn turned<U: Clone + Send + Sync>(rows: usize, columns: usize, values: &[U]) -> Vec<U> {
+    const SIDE: usize = 64;
+    let mut out = values.to_vec();
+    in_parallel(out.chunks_mut((SIDE * columns).max(1)).enumerate(), |(index, out)| {
+        let first = index * SIDE;
+        for column in (0..columns).step_by(SIDE) {
+            for (row, out) in out.chunks_exact_mut(columns).enumerate() {
+                for c in column..(column + SIDE).min(columns) {
+                    out[c] = values[c * rows + first + row].clone();
+                }
+            }
+        }
+    });
     out
 }
 
@@ -276,6 +460,36 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_file_is_read_as_its_bytes_are_on_any_number_of_threads() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npy");
+        let (rows, columns) = (4001, 50);
+        for (descr, size) in
+            [("<f4", 4usize), (">f4", 4), ("<f8", 8), ("|u1", 1), (">i2", 2), ("<i8", 8)]
+        {
+            for order in [C, npyz::Order::Fortran] {
+                let values: Vec<u8> = (0..rows * columns * size)
+                    .map(|i| if i % size < size.saturating_sub(2) { (i * 7) as u8 } else { 64 })
+                    .collect();
+                let bytes = npy(descr, order, &[rows as u64, columns as u64], &values);
+                std::fs::write(&path, &bytes).unwrap();
+                let options = ReadOptions::default();
+                let expected = read_bytes(Kind::Npy, &bytes, &options).unwrap();
+                for threads in [1, 3] {
+                    let context = mereo_core::Context::new(0).with_threads(threads).unwrap();
+                    let found = context.install(|| crate::read(&path, &options)).unwrap();
+                    assert_eq!(found, expected, "{descr} {order:?}");
+                }
+            }
+        }
+        // One that is cut short says so as ever.
+        let bytes = npy("<f8", C, &[3, 2], &[0; 20]);
+        std::fs::write(&path, &bytes).unwrap();
+        let error = crate::read(&path, &ReadOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("found 2 values, expected the 6"), "{error}");
+    }
+
+    #[test]
     fn fortran_order_is_turned() {
         let bytes = npy("|u1", npyz::Order::Fortran, &[2, 3], &[1, 4, 2, 5, 3, 6]);
         let expected = Values::F32(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
@@ -302,7 +516,7 @@ pub(super) mod tests {
         assert!(message(&npy("|u1", C, &[1], &[0, 0])).contains("more bytes after the last"));
         assert!(message(&npy("|u1", C, &[0, 4], &[])).contains("no rows"));
         assert!(message(b"\x93NUMPY\x09\0").contains("version 9"));
-        assert!(message(b"\x93NUMPY\x02\0\xff\xff\xff\xff{").contains("1 bytes of header"));
+        assert!(message(b"\x93NUMPY\x02\0\xff\xff\xff\xff{").contains("a header of 4294967295"));
         assert!(message(&npy("|u1", C, &[1 << 40, 1 << 40], &[1])).contains("can be counted"));
         assert!(message(&npy("<f8", C, &[1 << 31, 1 << 31], &[1; 8])).contains("found 1 values"));
     }

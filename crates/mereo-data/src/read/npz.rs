@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read, Seek};
 
-use mereo_core::{Absent, AnyTable, Error, Labels, Place, Real, Result, Sparse, Table};
+use mereo_core::{AnyTable, Error, Labels, Place, Real, Result, Table};
 use zip::ZipArchive;
 
 use super::ReadOptions;
@@ -11,6 +11,7 @@ use super::array::{self, Values};
 use super::csv::some_of;
 use super::input::{Capped, most_bytes};
 use super::npy::Header;
+use super::scipy;
 
 /// Names that the data array may have, best first; otherwise it is the only one with rows and
 /// columns.
@@ -25,8 +26,8 @@ const WEIGHTS: &str = "weights";
 /// Reads the data, labels and weights of an archive.
 pub(super) fn parse(file: impl Read + Seek, options: &ReadOptions) -> Result<AnyTable> {
     let mut arrays = Arrays::open(file, options)?;
-    let table = if ["indices", "indptr", "data", "shape"].iter().all(|name| arrays.has(name)) {
-        arrays.sparse()?
+    let table = if scipy::is_sparse(&arrays) {
+        scipy::read(&mut arrays)?
     } else {
         let data = arrays.data_name()?;
         let (header, values) = arrays.numbers(&data)?;
@@ -55,7 +56,7 @@ fn with_rest<T: Real>(
 }
 
 /// The arrays of an archive, by name.
-struct Arrays<R> {
+pub(super) struct Arrays<R> {
     archive: ZipArchive<R>,
     /// Name of each array and its number among the archive's files.
     names: Vec<(String, usize)>,
@@ -79,7 +80,7 @@ impl<R: Read + Seek> Arrays<R> {
         Ok(Self { archive, names, most_bytes: most_bytes(options) })
     }
 
-    fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.names.iter().any(|(n, _)| n == name)
     }
 
@@ -88,7 +89,7 @@ impl<R: Read + Seek> Arrays<R> {
     }
 
     /// Opens an array and hands its header and values to `take`.
-    fn with<T>(
+    pub(super) fn with<T>(
         &mut self,
         name: &str,
         take: impl FnOnce(&Header, &mut dyn BufRead) -> Result<T>,
@@ -108,7 +109,7 @@ impl<R: Read + Seek> Arrays<R> {
         result.map_err(|e| in_array(e, name))
     }
 
-    fn numbers(&mut self, name: &str) -> Result<(Header, Values)> {
+    pub(super) fn numbers(&mut self, name: &str) -> Result<(Header, Values)> {
         self.with(name, |header, reader| Ok((header.clone(), header.values(reader)?)))
     }
 
@@ -165,95 +166,10 @@ impl<R: Read + Seek> Arrays<R> {
         };
         Ok(Some(self.numbers(&name)?.1.into_f64()))
     }
-
-    /// A matrix saved by `scipy.sparse.save_npz` in compressed-row form.
-    fn sparse(&mut self) -> Result<AnyTable> {
-        if self.has("format") {
-            let format = self.with("format", |header, reader| header.texts(reader))?;
-            if format.first() != Some(&Some("csr".to_owned())) {
-                let found = format!("the sparse format {:?}", format.first().cloned().flatten());
-                let expected = "`csr`; convert with .tocsr()";
-                return Err(Error::found(Place::default(), found, expected));
-            }
-        }
-        let shape = self.integers("shape", u64::from(u32::MAX) + 1)?;
-        let [rows, columns] = shape[..] else {
-            let found = format!("a sparse array of {} dimensions", shape.len());
-            return Err(Error::found(Place::default(), found, "rows and columns"));
-        };
-        let (_, values) = self.numbers("data")?;
-        let indices = self.integers("indices", (columns as u64).saturating_sub(1))?;
-        let stored = match &values {
-            Values::F32(values) => values.len(),
-            Values::F64(values) => values.len(),
-        };
-        let starts = self.integers("indptr", stored as u64)?;
-        if starts.len() != rows + 1 {
-            let found = format!("{} row starts", starts.len());
-            return Err(in_array(
-                Error::found(Place::default(), found, format!("{} for {rows} rows", rows + 1)),
-                "indptr",
-            ));
-        }
-        if let Some(row) = starts.windows(2).position(|pair| pair[0] > pair[1]) {
-            let found = format!("row {row} ending before it starts");
-            return Err(in_array(
-                Error::found(Place::default(), found, "rising row starts"),
-                "indptr",
-            ));
-        }
-        let indices: Vec<u32> = indices.into_iter().map(|index| index as u32).collect();
-        if indices.len() != stored {
-            let found = format!("{} column indices", indices.len());
-            let expected = format!("one for each of the {stored} values");
-            return Err(in_array(Error::found(Place::default(), found, expected), "indices"));
-        }
-        Ok(match values {
-            Values::F32(values) => compressed(columns, starts, indices, values)?.into(),
-            Values::F64(values) => compressed(columns, starts, indices, values)?.into(),
-        })
-    }
-
-    /// An array of whole numbers from 0 to `most`.
-    fn integers(&mut self, name: &str, most: u64) -> Result<Vec<usize>> {
-        let (_, values) = self.numbers(name)?;
-        let integers = values.into_f64().into_iter().enumerate().map(|(index, value)| {
-            // Casts are exact here: f64 holds every integer up to 2^53, more than any file has.
-            let whole = value >= 0.0 && value <= most as f64 && value.fract() == 0.0;
-            if whole && value <= (1u64 << 53) as f64 {
-                return Ok(value as usize);
-            }
-            let found = format!("{value} at {index}");
-            let expected = format!("a whole number from 0 to {most}");
-            Err(in_array(Error::found(Place::default(), found, expected), name))
-        });
-        integers.collect()
-    }
-}
-
-fn compressed<T: Real>(
-    columns: usize,
-    starts: Vec<usize>,
-    mut indices: Vec<u32>,
-    mut values: Vec<T>,
-) -> Result<Table<T>> {
-    // SciPy allows any order within a row.
-    for pair in starts.windows(2) {
-        let row = pair[0]..pair[1];
-        if !indices[row.clone()].is_sorted() {
-            let mut entries: Vec<(u32, T)> =
-                row.clone().map(|at| (indices[at], values[at])).collect();
-            entries.sort_by_key(|&(column, _)| column);
-            for (at, (column, value)) in row.zip(entries) {
-                (indices[at], values[at]) = (column, value);
-            }
-        }
-    }
-    Ok(Table::from(Sparse::new(columns, starts, indices, values, Absent::Zero)?))
 }
 
 /// The same error, saying in which array.
-fn in_array(error: Error, name: &str) -> Error {
+pub(super) fn in_array(error: Error, name: &str) -> Error {
     match error {
         Error::Data { place, found, expected } => {
             Error::Data { place, found: format!("in array `{name}` {found}"), expected }
@@ -264,4 +180,4 @@ fn in_array(error: Error, name: &str) -> Error {
 
 #[cfg(test)]
 #[path = "npz_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -1,6 +1,5 @@
 use std::io::{Cursor, Write};
 
-use mereo_core::Cells;
 use zip::write::SimpleFileOptions;
 
 use super::*;
@@ -9,7 +8,7 @@ use crate::{Kind, read_bytes};
 
 const C: npyz::Order = npyz::Order::C;
 
-fn archive(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
+pub(in crate::read) fn archive(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in arrays {
         zip.start_file(format!("{name}.npy"), SimpleFileOptions::default()).unwrap();
@@ -18,15 +17,15 @@ fn archive(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
-fn bytes(shape: &[u64], values: &[u8]) -> Vec<u8> {
+pub(in crate::read) fn bytes(shape: &[u64], values: &[u8]) -> Vec<u8> {
     npy("|u1", C, shape, values)
 }
 
-fn read(arrays: &[(&str, Vec<u8>)]) -> Result<AnyTable> {
+pub(in crate::read) fn read(arrays: &[(&str, Vec<u8>)]) -> Result<AnyTable> {
     read_bytes(Kind::Npz, &archive(arrays), &ReadOptions::default())
 }
 
-fn message(arrays: &[(&str, Vec<u8>)]) -> String {
+pub(in crate::read) fn message(arrays: &[(&str, Vec<u8>)]) -> String {
     read(arrays).unwrap_err().to_string()
 }
 
@@ -74,49 +73,6 @@ fn fractions_are_labels_only_when_asked_for() {
     let options = ReadOptions { label: Some("y".into()), ..ReadOptions::default() };
     let table = read_bytes(Kind::Npz, &archive(&arrays), &options).unwrap();
     assert_eq!(table.about().labels.as_ref().unwrap().names, ["0.5"]);
-}
-
-fn csr(indices: &[u8], starts: &[u8], values: &[u8], shape: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
-    let array = |values: &[u8]| bytes(&[values.len() as u64], values);
-    vec![
-        ("indices", array(indices)),
-        ("indptr", array(starts)),
-        ("format", npy("|S3", C, &[], b"csr")),
-        ("shape", array(shape)),
-        ("data", array(values)),
-    ]
-}
-
-#[test]
-fn a_sparse_matrix_of_scipy_is_read() {
-    let AnyTable::F32(table) = read(&csr(&[2, 0, 1], &[0, 2, 3], &[5, 6, 7], &[2, 3])).unwrap()
-    else {
-        panic!("bytes are f32")
-    };
-    let Cells::Sparse(cells) = table.cells() else { panic!("sparse") };
-    assert_eq!((cells.columns(), cells.absent()), (3, Absent::Zero));
-    assert_eq!(cells.row(0), (&[0, 2][..], &[6.0, 5.0][..]));
-    assert_eq!(cells.row(1), (&[1][..], &[7.0][..]));
-}
-
-#[test]
-fn broken_sparse_matrices_are_errors() {
-    let cases = [
-        (csr(&[3], &[0, 1], &[1], &[1, 3]), "in array `indices` 3 at 0"),
-        (csr(&[0], &[0, 1, 1], &[1], &[1, 3]), "in array `indptr` 3 row starts"),
-        (csr(&[0], &[0, 5], &[1], &[1, 3]), "in array `indptr` 5 at 1"),
-        (csr(&[0, 1], &[0, 2, 1], &[1, 1], &[2, 3]), "row 1 ending before it starts"),
-        (csr(&[0], &[0, 2], &[1, 1], &[1, 3]), "in array `indices` 1 column indices"),
-        (csr(&[0, 0], &[0, 2], &[1, 1], &[1, 3]), "row 0: found column 0 stored before column 0"),
-        (csr(&[0], &[0, 1], &[1], &[1, 3, 1]), "a sparse array of 3 dimensions"),
-    ];
-    for (arrays, expected) in cases {
-        let message = message(&arrays);
-        assert!(message.contains(expected), "{message}");
-    }
-    let mut columns = csr(&[0], &[0, 1], &[1], &[1, 1]);
-    columns[2].1 = npy("|S3", C, &[], b"csc");
-    assert!(message(&columns).contains(".tocsr()"));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::io::{self, BufRead, Read};
 use mereo_core::{Error, Place, Result};
 
 use super::input::unreadable;
+use super::pieces::{MOST_LINE, too_long};
 
 /// What sets the fields of a line apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,8 @@ struct Tidy<R> {
     /// Tidied bytes not yet handed out, and how many were.
     ready: Vec<u8>,
     given: usize,
+    /// Bytes handed out since the last record began.
+    in_record: usize,
 }
 
 impl<R: BufRead> Tidy<R> {
@@ -61,6 +64,7 @@ impl<R: BufRead> Tidy<R> {
             ended: false,
             ready: Vec::new(),
             given: 0,
+            in_record: 0,
         }
     }
 
@@ -69,7 +73,7 @@ impl<R: BufRead> Tidy<R> {
         self.last = byte;
     }
 
-    fn take(&mut self, byte: u8) {
+    fn accept(&mut self, byte: u8) {
         match self.held.take() {
             // \r\n is one end of line, and so is a lone \r.
             Some(b'\r') => {
@@ -125,20 +129,50 @@ impl<R: BufRead> Read for Tidy<R> {
                 self.end();
             }
             for byte in chunk {
-                self.take(byte);
+                self.accept(byte);
             }
         }
         let count = out.len().min(self.ready.len() - self.given);
+        self.in_record += count;
+        if self.in_record > MOST_LINE {
+            return Err(io::Error::other(TooLong));
+        }
         out[..count].copy_from_slice(&self.ready[self.given..self.given + count]);
         self.given += count;
         Ok(count)
     }
 }
 
+/// A record that does not end.
+#[derive(Debug, thiserror::Error)]
+#[error("a line that does not end")]
+struct TooLong;
+
+fn is_too_long(error: &io::Error) -> bool {
+    error.get_ref().and_then(|inner| inner.downcast_ref::<TooLong>()).is_some()
+}
+
+/// Whether a text ends within quotes, so that what follows it goes on with the same field.
+pub(super) fn ends_in_quotes(text: &[u8], delimiter: Delimiter) -> bool {
+    if memchr::memchr(b'"', text).is_none() {
+        return false;
+    }
+    let mut tidy = Tidy::new(text, delimiter, true);
+    for &byte in text {
+        tidy.accept(byte);
+        tidy.ready.clear();
+    }
+    tidy.in_quotes
+}
+
 /// The records of a text, one after another.
 pub(super) struct Records<R: BufRead> {
     reader: csv::Reader<Tidy<R>>,
     record: csv::ByteRecord,
+    /// Lines before the text.
+    lines: u64,
+    /// Whether the current record is to come again.
+    again: bool,
 }
 
 impl<R: BufRead> Records<R> {
@@ -152,6 +186,12 @@ impl<R: BufRead> Records<R> {
         Self::with_quotes(input, delimiter, false)
     }
 
+    /// The same, of a text that has so many lines before it.
+    pub(super) fn after_lines(mut self, lines: u64) -> Self {
+        self.lines = lines;
+        self
+    }
+
     fn with_quotes(input: R, delimiter: Delimiter, quotes: bool) -> Self {
         let reader = csv::ReaderBuilder::new()
             .has_headers(false)
@@ -160,14 +200,24 @@ impl<R: BufRead> Records<R> {
             .delimiter(delimiter.byte())
             .terminator(csv::Terminator::Any(b'\n'))
             .from_reader(Tidy::new(input, delimiter, quotes));
-        Self { reader, record: csv::ByteRecord::new() }
+        Self { reader, record: csv::ByteRecord::new(), lines: 0, again: false }
+    }
+
+    /// Lets [`advance`](Self::advance) stay where it is, once.
+    pub(super) fn again(&mut self) {
+        self.again = true;
     }
 
     /// Goes to the next record, past blank lines; false at the end.
     pub(super) fn advance(&mut self) -> Result<bool> {
+        if std::mem::take(&mut self.again) {
+            return Ok(!self.record.is_empty());
+        }
         loop {
+            self.reader.get_mut().in_record = 0;
             let more = self.reader.read_byte_record(&mut self.record).map_err(|e| {
                 match e.into_kind() {
+                    csv::ErrorKind::Io(e) if is_too_long(&e) => too_long(),
                     csv::ErrorKind::Io(e) => unreadable(e),
                     other => Error::found(self.place(), format!("{other:?}"), "a line of text"),
                 }
@@ -202,7 +252,7 @@ impl<R: BufRead> Records<R> {
         // The parser's own position of a record is where the record before it ended, which is
         // wrong after blank lines; where this record ended is exact, for every line is ended.
         let lines = self.record.as_slice().split(|&b| b == b'\n').count() as u64;
-        self.reader.position().line().saturating_sub(lines)
+        self.lines + self.reader.position().line().saturating_sub(lines)
     }
 
     /// The current record as a place.
@@ -245,6 +295,9 @@ impl Cell {
         if field.is_empty() {
             return Self::Missing;
         }
+        if let Some(number) = short_number(field) {
+            return Self::Number(number);
+        }
         match std::str::from_utf8(field).ok().and_then(|text| text.parse::<f64>().ok()) {
             Some(number) if number.is_nan() => Self::Missing,
             Some(number) => Self::Number(number),
@@ -252,6 +305,37 @@ impl Cell {
             None => Self::Text,
         }
     }
+}
+
+/// A number of few digits, as most are: a whole number up to 2^53 and a power of ten up to 10^22 are
+/// exact, and so is what one division of them rounds to. None if it may be anything else.
+fn short_number(field: &[u8]) -> Option<f64> {
+    const POWERS: [f64; 16] =
+        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+    let (negative, digits) = match field {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, field),
+    };
+    // Fifteen digits and a point stay below 2^53.
+    if digits.is_empty() || digits.len() > 16 {
+        return None;
+    }
+    let (mut whole, mut seen, mut point) = (0u64, 0, None);
+    for &byte in digits {
+        match byte {
+            b'0'..=b'9' => {
+                whole = 10 * whole + u64::from(byte - b'0');
+                seen += 1;
+            }
+            b'.' if point.is_none() => point = Some(seen),
+            _ => return None,
+        }
+    }
+    if seen == 0 || seen > 15 {
+        return None;
+    }
+    let size = whole as f64 / POWERS[seen - point.unwrap_or(seen)];
+    Some(if negative { -size } else { size })
 }
 
 fn is_missing_mark(field: &[u8]) -> bool {
@@ -350,6 +434,50 @@ mod tests {
         assert_eq!(Cell::of(b"1,5"), Cell::Text);
         assert_eq!(label(b"-").as_deref(), Some("-"));
         assert_eq!(label(b"?"), None);
+    }
+
+    #[test]
+    fn short_numbers_are_what_the_standard_library_makes_of_them() {
+        let cases = [
+            "0",
+            "-0",
+            "0.1",
+            "-0.3",
+            "123456789012345",
+            "999999999999999.",
+            ".5",
+            "1.",
+            "-.25",
+            "00012.50",
+            "0.000000000001",
+            "3.14159265358979",
+            "1234567.12345678",
+            "99999999.9999999",
+        ];
+        for text in cases {
+            let expected: f64 = text.parse().unwrap();
+            assert_eq!(
+                short_number(text.as_bytes()).map(f64::to_bits),
+                Some(expected.to_bits()),
+                "{text}"
+            );
+        }
+        for text in
+            ["", "-", ".", "-.", "1e5", "+1", "1.2.3", "1_0", "inf", "1234567890123456", "0x1"]
+        {
+            assert_eq!(short_number(text.as_bytes()), None, "{text}");
+        }
+        let mut state = 1u64;
+        for _ in 0..100_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let text = format!("{}.{}", (state >> 40) as i64 - 8_000_000, state >> 44 & 0xfffff);
+            let expected: f64 = text.parse().unwrap();
+            assert_eq!(
+                short_number(text.as_bytes()).map(f64::to_bits),
+                Some(expected.to_bits()),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -2,19 +2,16 @@
 //! one line `document word count` an entry, counted from 1.
 
 use std::fs;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::path::Path;
 
 use mereo_core::{Absent, Error, Place, Result, Table};
 
 use super::ReadOptions;
-use super::entries::{Entry, Repeated, compress};
+use super::entries::{Entry, Repeated, check_claim, compress};
 use super::input::{Input, Sample, unreadable};
+use super::pieces::{MOST_LINE, too_long};
 use super::text::{Cell, Delimiter, Records, decode, quoted};
-
-/// So many documents may be without any word. Room is made for every document that the header
-/// announces, so its word is not taken for more.
-const MOST_EMPTY_DOCUMENTS: usize = 1 << 20;
 
 /// Whether this is a bag of words: three lines of one number, then lines of three.
 pub(crate) fn looks_like(sample: &Sample) -> bool {
@@ -81,15 +78,15 @@ pub(super) fn parse(input: Input<'_>, path: Option<&Path>) -> Result<Table<f32>>
         let found = format!("{} entries", entries.len());
         return Err(Error::found(Place::default(), found, format!("{count} as line 3 says")));
     }
-    if documents > entries.len() + MOST_EMPTY_DOCUMENTS {
-        let found = format!("{documents} documents for {} entries", entries.len());
-        let expected = format!("at most {MOST_EMPTY_DOCUMENTS} documents without a word");
-        return Err(Error::found(Place::default().line(1), found, expected));
+    check_claim("documents", documents, entries.len())?;
+    let names = path.map_or(Ok(None), |path| vocabulary(path, words))?;
+    if names.is_none() {
+        check_claim("words", words, entries.len())?;
     }
     let cell = |row, column| format!("word {} in document {}", column + 1, row + 1);
     let sparse = compress(entries, (documents, words), Absent::Zero, Repeated::Refuse, cell)?;
     let table = Table::from(sparse);
-    match path.map_or(Ok(None), |path| vocabulary(path, words))? {
+    match names {
         Some(names) => table.with_names(names),
         None => Ok(table),
     }
@@ -124,8 +121,17 @@ fn vocabulary(path: &Path, words: usize) -> Result<Option<Vec<String>>> {
 /// Lines of a text, up to one more than wanted.
 fn lines(input: Input<'_>, wanted: usize) -> Result<Vec<String>> {
     let mut lines = Vec::new();
-    for line in input.into_reader().split(b'\n').take(wanted.saturating_add(1)) {
-        lines.push(decode(line.map_err(unreadable)?.trim_ascii()).into_owned());
+    let mut reader = input.into_reader();
+    let mut line = Vec::new();
+    while lines.len() <= wanted {
+        line.clear();
+        let most = MOST_LINE as u64 + 1;
+        let length = reader.by_ref().take(most).read_until(b'\n', &mut line).map_err(unreadable)?;
+        match length {
+            0 => break,
+            1..=MOST_LINE => lines.push(decode(line.trim_ascii()).into_owned()),
+            _ => return Err(too_long()),
+        }
     }
     Ok(lines)
 }
@@ -187,13 +193,16 @@ mod tests {
 
     #[test]
     fn a_header_cannot_ask_for_memory() {
-        assert!(message("4000000000\n2\n1\n1 1 1\n").contains("documents without a word"));
+        let error = message("4000000000\n2\n1\n1 1 1\n");
+        assert!(error.contains("found 4000000000 documents for 1 entries"), "{error}");
         assert!(
             message("99999999999999\n2\n1\n1 1 1\n").contains("line 1: found `99999999999999`")
         );
+        let error = message("1\n4294967296\n1\n1 4294967296 1\n");
+        assert!(error.contains("found 4294967296 words for 1 entries"), "{error}");
         let wide =
-            read_bytes(Kind::Words, b"1\n4294967296\n1\n1 4294967296 1\n", &ReadOptions::default());
-        assert_eq!(wide.unwrap().columns(), 1 << 32);
+            read_bytes(Kind::Words, b"1\n1048577\n1\n1 1048577 1\n", &ReadOptions::default());
+        assert_eq!(wide.unwrap().columns(), (1 << 20) + 1);
         assert!(message("0\n0\n0\n").contains("no rows"));
     }
 }

@@ -79,6 +79,7 @@ impl McfaParams {
                 format!("{} is not above 0 and at most 1", self.noise_floor),
             ));
         }
+        crate::starts::check_scouts(self.scouts)?;
         self.gate.check()?;
         check_pseudo_count(self.class_pseudo_count)?;
         let gates_of_rows = self.gate.per_row_from().is_some();

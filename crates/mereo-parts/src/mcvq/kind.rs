@@ -49,7 +49,8 @@ mereo_core::params! {
         /// factorised gate.
         pub entropic: f64 = 0.0;
         /// How rows are looked at: by the approximate posterior that makes the bound largest
-        /// (variational), or by samples, for as many passes as are given (gibbs).
+        /// (variational), or by samples, for as many passes as are given (gibbs): of the true posterior
+        /// with a factorised gate, of the approximate one with a gate that rows share.
         pub engine: EngineChoice = EngineChoice::Variational;
         /// Samples of each row that a pass of the gibbs engine learns from: 3 if nobody says.
         pub sweeps: Option<usize> = None;

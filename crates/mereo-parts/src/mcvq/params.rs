@@ -14,8 +14,8 @@ use crate::{Classes, Gate};
 pub enum Engine {
     /// By the approximate posterior that makes the bound largest.
     Variational,
-    /// By samples: Monte Carlo EM. With a gate that all rows share, of the states given the gate;
-    /// with gates of single rows, of the true posterior of states and parts. It has no end of its
+    /// By samples: Monte Carlo EM. With a gate that all rows share, of the approximate
+    /// posterior of the states; with gates of single rows, of the true one of states and parts. It has no end of its
     /// own and takes all passes that it is given.
     Gibbs {
         /// Samples of every row that a pass learns from.
@@ -115,6 +115,7 @@ impl McvqParams {
                 format!("{} is not above 0 and at most 1", self.variance_floor),
             ));
         }
+        crate::starts::check_scouts(self.scouts)?;
         self.gate.check()?;
         if let Engine::Gibbs { sweeps: 0 } = self.engine {
             return Err(Error::option("sweeps", "at least 1 sweep a pass is needed"));

@@ -190,7 +190,7 @@ impl Coded {
         Dense::new(plane.states.len(), size, plane.looks())
     }
 
-    /// Kilobits by the paper's accounting.
+    /// Kilobits by the plain count: see [`Plane::kilobits`].
     pub fn kilobits(&self) -> f64 {
         self.planes.iter().map(Plane::kilobits).sum()
     }

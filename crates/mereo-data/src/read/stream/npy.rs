@@ -7,10 +7,11 @@ use std::path::Path;
 
 use mereo_core::{
     About, Absent, Batch, Block, Error, Lane, Picture, Place, Result, Source, batch_rows,
+    check_cells,
 };
 use npyz::{Endianness, TypeChar};
 
-use crate::arrow_columns::{Cell, check_cells};
+use crate::arrow_columns::Cell;
 use crate::read::npy::Header;
 use crate::read::parquet::Stamp;
 use crate::{AnySource, ReadOptions};
