@@ -17,6 +17,7 @@ mod fit;
 mod fitted;
 mod hybrid;
 mod interrupt;
+mod map;
 mod output;
 mod page;
 mod patches;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Verb::Sample(args) => sample::run(&args, voice),
         Verb::Compress(args) => compress::run(&args, voice),
         Verb::Decompress(args) => decompress::run(&args, voice),
+        Verb::Map(args) => map::run(&args, voice),
         Verb::Show(args) => show::run(&args),
         Verb::Report(args) => report::run(&args, voice),
         Verb::Completions(args) => completions::run(&args),

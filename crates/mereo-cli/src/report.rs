@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mereo_core::{Error, Picture, Result};
+use mereo_core::{Error, ModelFile, Picture, Result};
 
 use crate::args::{Reading, Threads, size};
 use crate::data::with_data;
 use crate::fitted::Fitted;
 use crate::output::{self, Voice};
+use crate::map;
 use crate::page::{self, Names};
 
 /// Write a page that shows what a model learned
@@ -62,7 +63,11 @@ pub(crate) struct ReportArgs {
 pub(crate) fn run(args: &ReportArgs, voice: Voice) -> Result<ExitCode> {
     let inputs = [Some(&args.model), args.data.as_ref()].into_iter().flatten().chain(&args.beside);
     output::check_output(&args.output, &inputs.map(PathBuf::as_path).collect::<Vec<_>>())?;
-    let mut fitted = Fitted::open(&args.model)?;
+    let file = ModelFile::read(&args.model)?;
+    if map::is_map(&file) {
+        return map_page(args, file, voice);
+    }
+    let mut fitted = Fitted::from_file(file, &args.model)?;
     let others = args.beside.iter().map(|path| Fitted::open(path)).collect::<Result<Vec<_>>>()?;
     others.iter().try_for_each(|other| check_same_columns(&fitted, other))?;
     if let Some((height, width)) = args.picture {
@@ -93,6 +98,17 @@ pub(crate) fn run(args: &ReportArgs, voice: Voice) -> Result<ExitCode> {
             });
         }
     }
+    voice.say(format_args!("the report is {}", args.output.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The page of a map, which is no model of columns.
+fn map_page(args: &ReportArgs, file: ModelFile, voice: Voice) -> Result<ExitCode> {
+    let stem = args.model.file_stem().unwrap_or_default().to_string_lossy();
+    let title = args.title.as_deref().unwrap_or(&stem);
+    let context = args.threads.context(0)?;
+    let data = args.data.as_deref();
+    map::report(file, &args.model, data, &args.reading, title, &args.output, &context, voice)?;
     voice.say(format_args!("the report is {}", args.output.display()));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,13 +1,15 @@
 //! Making a map.
 
-use mereo_core::{Error, Labels, Place, Result, Status, Training};
+use mereo_core::{Context, Error, Labels, Place, Result, Status, Training};
+use rand::seq::index::sample;
 
 use crate::journey::{Journey, Saved};
 use crate::map::{Cost, Map, Reference};
 use crate::params::{MapParams, Method, PairCost};
 use crate::pcoa::{Placing, coordinates};
 use crate::Placer;
-use crate::{Given, pairs, quality, tsne};
+use crate::quality::measure;
+use crate::{Given, pairs, tsne};
 
 /// Above this many rows and columns principal coordinates are those of landmarks unless told otherwise.
 const MOST_PRINCIPAL: usize = 20_000;
@@ -64,7 +66,7 @@ fn whole(
 ) -> Result<(Map, Training)> {
     let (rows, dimensions) = (given.count(), params.dimensions);
     let identity = format!("{:016x} {params:?} seed {}", given.fingerprint(), journey.context.seed());
-    let learned_from = learned_from(params, given)?;
+    let learned_from = learned_from(params, given, journey.context)?;
     let (mut map, saved) = match &learned_from {
         None => make(params, given, identity, journey)?,
         Some(some) => {
@@ -74,7 +76,8 @@ fn whole(
         }
     };
     map.set_labels(labels.cloned());
-    map.set_quality(quality(given, map.points(), dimensions, labels));
+    let (quality, shepard) = measure(given, map.points(), dimensions, labels);
+    map.set_quality(quality, shepard);
     let best = saved.past.best.unwrap_or(0);
     let (status, passes) = saved.past.ended.get(best).map_or((Status::Converged, 1), |restart| {
         (restart.status, restart.bounds.len().saturating_sub(1))
@@ -94,7 +97,11 @@ fn whole(
 }
 
 /// The rows that a map is made of, where not all: landmarks, and no row that does not count.
-fn learned_from(params: &MapParams, given: &Given<'_>) -> Result<Option<Vec<usize>>> {
+fn learned_from(
+    params: &MapParams,
+    given: &Given<'_>,
+    context: &Context,
+) -> Result<Option<Vec<usize>>> {
     let rows = given.count();
     let counts = |i: usize| given.weights().is_none_or(|w| w[i] > 0.0);
     let counting: Vec<usize> = (0..rows).filter(|&i| counts(i)).collect();
@@ -115,8 +122,12 @@ fn learned_from(params: &MapParams, given: &Given<'_>) -> Result<Option<Vec<usiz
     if count == rows {
         return Ok(None);
     }
-    // Evenly spread over the rows: the same rows whatever the seed, and in their order.
-    Ok(Some((0..count).map(|k| counting[k * counting.len() / count]).collect()))
+    // Drawn, not every so manyth: rows often come in turns.
+    let mut random = context.random("landmarks", [rows as u64, count as u64]);
+    let mut some: Vec<usize> =
+        sample(&mut random, counting.len(), count).into_iter().map(|k| counting[k]).collect();
+    some.sort_unstable();
+    Ok(Some(some))
 }
 
 fn make(

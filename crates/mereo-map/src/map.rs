@@ -48,6 +48,7 @@ pub struct Map {
     trace: Option<f64>,
     search_recall: f64,
     quality: Option<Quality>,
+    shepard: Vec<f64>,
     labels: Option<Labels>,
     names: Option<Vec<String>>,
 }
@@ -94,6 +95,7 @@ impl Map {
             trace: None,
             search_recall: 1.0,
             quality: None,
+            shepard: Vec::new(),
             labels: None,
             names: None,
         }
@@ -155,16 +157,12 @@ impl Map {
 
     /// How good it is.
     pub fn quality(&self) -> &Quality {
-        const PERFECT: Quality = Quality {
-            neighbours: 0,
-            measured: 0,
-            neighbour_recall: 1.0,
-            trustworthiness: 1.0,
-            continuity: 1.0,
-            rank_correlation: 1.0,
-            label_agreement: None,
-        };
-        self.quality.as_ref().unwrap_or(&PERFECT)
+        self.quality.as_ref().unwrap_or(&Quality::PERFECT)
+    }
+
+    /// Distances of some pairs of rows in the data and in the map, one after another: a Shepard diagram.
+    pub fn shepard(&self) -> &[f64] {
+        &self.shepard
     }
 
     /// Classes of the rows, where they were known.
@@ -206,8 +204,8 @@ impl Map {
         self.labels = labels;
     }
 
-    pub(crate) fn set_quality(&mut self, quality: Quality) {
-        self.quality = Some(quality);
+    pub(crate) fn set_quality(&mut self, quality: Quality, shepard: Vec<f64>) {
+        (self.quality, self.shepard) = (Some(quality), shepard);
     }
 
     pub(crate) fn set_eigenvalues(&mut self, eigenvalues: Vec<f64>, trace: f64) {
@@ -236,6 +234,9 @@ impl Map {
         let mut add = |name, shape, values: &[f64]| tensors.push((name, shape, values.to_vec()));
         if !self.eigenvalues.is_empty() {
             add("eigenvalue", vec![self.eigenvalues.len()], &self.eigenvalues);
+        }
+        if !self.shepard.is_empty() {
+            add("shepard", vec![self.shepard.len() / 2, 2], &self.shepard);
         }
         if let Some(some) = &self.landmarks {
             let some: Vec<f64> = some.iter().map(|&i| i as f64).collect();
@@ -333,6 +334,16 @@ impl Map {
             None => Vec::new(),
             Some(_) => file.take("eigenvalue", 1, path)?.values,
         };
+        let shepard = match file.get("shepard") {
+            None => Vec::new(),
+            Some(_) => {
+                let shepard = file.take("shepard", 2, path)?;
+                if shepard.shape[1] != 2 {
+                    return Err(bad("`shepard` does not hold pairs".to_owned()));
+                }
+                shepard.values
+            }
+        };
         let pcoa = said.params.method == Method::Pcoa;
         let reference = if file.get("centre").is_some() {
             let centre = file.take("centre", 1, path)?.values;
@@ -368,6 +379,7 @@ impl Map {
             trace: said.trace,
             search_recall: said.search_recall,
             quality: said.quality,
+            shepard,
             labels,
             names: said.row_names,
             params: said.params,

@@ -320,7 +320,9 @@ pub(crate) fn scale(
         PairCost::Distances => pairs.unit.powi(2),
         PairCost::Sammon => 1.0 / pairs.norm,
     };
-    Ok(Scaled { points, cost: relative * pairs.norm * unit, relative, saved })
+    // Of rows as far apart as numbers go the cost is as large as numbers go.
+    let cost = (relative * pairs.norm * unit).min(f64::MAX);
+    Ok(Scaled { points, cost, relative, saved })
 }
 
 /// For every row the first row that is equal to it.

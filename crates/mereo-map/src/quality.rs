@@ -27,6 +27,8 @@ const MOST_MEASURED: usize = 2000;
 const WORK: usize = 4_000_000_000;
 /// Pairs whose distances are ranked.
 const PAIRS: usize = 200_000;
+/// Pairs that are kept to be looked at.
+const SHOWN: usize = 2000;
 
 /// How good a map is: 1 is best.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,6 +50,19 @@ pub struct Quality {
     pub label_agreement: Option<f64>,
 }
 
+impl Quality {
+    /// A map in which nothing can be wrong.
+    pub(crate) const PERFECT: Self = Self {
+        neighbours: 0,
+        measured: 0,
+        neighbour_recall: 1.0,
+        trustworthiness: 1.0,
+        continuity: 1.0,
+        rank_correlation: 1.0,
+        label_agreement: None,
+    };
+}
+
 /// Measures a map of rows, or of things at distances: points `[rows, dimensions]`.
 ///
 /// ```
@@ -67,18 +82,20 @@ pub fn quality(
     dimensions: usize,
     labels: Option<&Labels>,
 ) -> Quality {
+    measure(given, points, dimensions, labels).0
+}
+
+/// The same, and some pairs of distances in the data and in the map, one after another.
+pub(crate) fn measure(
+    given: &Given<'_>,
+    points: &[f64],
+    dimensions: usize,
+    labels: Option<&Labels>,
+) -> (Quality, Vec<f64>) {
     let n = given.count();
     let k = NEIGHBOURS.min(n.saturating_sub(1) / 2).max(1).min(n.saturating_sub(1));
     if k == 0 {
-        return Quality {
-            neighbours: 0,
-            measured: n,
-            neighbour_recall: 1.0,
-            trustworthiness: 1.0,
-            continuity: 1.0,
-            rank_correlation: 1.0,
-            label_agreement: None,
-        };
+        return (Quality { measured: n, ..Quality::PERFECT }, Vec::new());
     }
     let columns = if let Given::Rows(rows) = given { rows.columns() } else { 1 };
     let allowed = WORK / (n * (columns + 8));
@@ -112,7 +129,9 @@ pub fn quality(
     let share = |wrong: f64| if worst > 0.0 { (1.0 - wrong / worst).max(0.0) } else { 1.0 };
     let agreed: Vec<f64> = found.iter().filter_map(|f| f.3).collect();
     let pairs: Vec<(f64, f64)> = found.iter().flat_map(|f| f.4.iter().copied()).collect();
-    Quality {
+    let step = pairs.len().div_ceil(SHOWN).max(1);
+    let shown = pairs.iter().step_by(step).flat_map(|p| [p.0.sqrt(), p.1.sqrt()]).collect();
+    let quality = Quality {
         neighbours: k,
         measured: count,
         neighbour_recall: found.iter().map(|f| f.0).sum::<usize>() as f64 / total,
@@ -121,7 +140,8 @@ pub fn quality(
         rank_correlation: rank_correlation(&pairs),
         label_agreement: (!agreed.is_empty())
             .then(|| agreed.iter().sum::<f64>() / agreed.len() as f64),
-    }
+    };
+    (quality, shown)
 }
 
 fn nearest(squares: &[f64], own: usize, k: usize) -> Vec<u32> {

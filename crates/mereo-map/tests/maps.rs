@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use mereo_core::{Checkpoints, Context, Dense, Labels, Manifest, ModelFile, Status, Table};
 use mereo_map::{
-    Affinity, Distances, Given, Journey, Map, MapParams, Method, PairCost, Placer, Rows, Step,
-    TsneParams, TsneStart, fit, procrustes,
+    Affinity, Distances, Forces, Given, Journey, Map, MapParams, MdsParams, Method, PairCost,
+    PairParams, Placer, Rows, Step, TsneParams, TsneStart, fit, procrustes,
 };
 use rand_distr::{Distribution, StandardNormal};
 
@@ -59,15 +59,23 @@ fn worst(a: &[f64], b: &[f64]) -> f64 {
 
 #[test]
 fn the_same_bytes_on_any_number_of_threads() {
-    let rows = Rows::read(&clusters(1300, 7, 0.0)).unwrap();
-    for method in methods() {
-        for dimensions in [2, 3] {
-            let params = MapParams { dimensions, ..MapParams::new(method.clone()) };
-            let alone = bytes(&mapped(&params, &Given::Rows(&rows), 1));
-            for threads in [2, 7] {
-                let again = bytes(&mapped(&params, &Given::Rows(&rows), threads));
-                assert!(alone == again, "{} on {threads}", method.name());
-            }
+    let rows = Rows::read(&clusters(1100, 7, 0.0)).unwrap();
+    let quick = TsneParams { early_steps: 40, steps: 60, ..TsneParams::default() };
+    let few = PairParams { starts: 2, steps: 50, tolerance: 0.0 };
+    let cases = [
+        (2, Method::Pcoa),
+        (2, Method::Mds(MdsParams { cost: PairCost::Squares, pairs: few.clone() })),
+        (3, Method::Sammon(few)),
+        (2, Method::Tsne(quick.clone())),
+        (3, Method::Tsne(TsneParams { forces: Forces::Tree, ..quick.clone() })),
+        (1, Method::Tsne(TsneParams { start: TsneStart::Spectral, ..quick })),
+    ];
+    for (dimensions, method) in cases {
+        let params = MapParams { dimensions, ..MapParams::new(method.clone()) };
+        let alone = bytes(&mapped(&params, &Given::Rows(&rows), 1));
+        for threads in [2, 7] {
+            let again = bytes(&mapped(&params, &Given::Rows(&rows), threads));
+            assert!(alone == again, "{} on {threads}", method.name());
         }
     }
 }
@@ -352,8 +360,8 @@ fn every_choice_of_tsne_works() {
         TsneParams { affinity: Affinity::Width(1.5), ..quick.clone() },
         TsneParams { exaggeration: 3.0, ..quick.clone() },
         TsneParams { degrees: 0.5, ..quick.clone() },
-        TsneParams { forces: mereo_map::Forces::Grid, ..quick.clone() },
-        TsneParams { forces: mereo_map::Forces::Tree, ..quick },
+        TsneParams { forces: Forces::Grid, ..quick.clone() },
+        TsneParams { forces: Forces::Tree, ..quick },
     ];
     for choice in choices {
         let map = mapped(&MapParams::new(Method::Tsne(choice.clone())), &Given::Rows(&rows), 2);

@@ -97,7 +97,9 @@ impl Grid {
             high[k] = values().fold(f64::NEG_INFINITY, f64::max) + margin;
         }
         let widest = (high[0] - low[0]).max(high[1] - low[1]).max(1e-30);
-        let mut step = STEP * self.degrees.min(1.0).sqrt();
+        // Along a line nodes cost next to nothing.
+        let finer = if d == 1 { 0.25 } else { 1.0 };
+        let mut step = finer * STEP * self.degrees.min(1.0).sqrt();
         if widest < NODES * step {
             // On a ladder, so that kernels can be kept from step to step.
             let halves = (4.0 * (NODES * step / widest).log2()).ceil();

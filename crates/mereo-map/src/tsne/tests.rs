@@ -109,7 +109,7 @@ fn gradients_are_those_of_finite_differences() {
 fn grid_and_tree_give_the_exact_forces_nearly() {
     for (forces, dimensions, near) in [
         (Forces::Grid, 1, 5e-3),
-        (Forces::Grid, 2, 5e-3),
+        (Forces::Grid, 2, 3e-2),
         (Forces::Tree, 2, 3e-2),
         (Forces::Tree, 3, 3e-2),
     ] {
