@@ -82,7 +82,7 @@ impl Rows {
                          home with holes, and map what it makes of the rows",
                     ));
                 }
-                values.extend(row_cells.iter().map(|x| x.wide()));
+                values.extend(row_cells.iter().map(|x| x.to_f64()));
             }
             if let Some(own) = batch.weights {
                 weights.get_or_insert_with(Vec::new).extend_from_slice(own);

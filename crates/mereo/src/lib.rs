@@ -10,6 +10,7 @@ pub use mereo_core as core;
 pub use mereo_core::{Context, Error, Place, Plan, Result, Silent};
 pub use mereo_data as data;
 pub use mereo_linear as linear;
+pub use mereo_map as map;
 pub use mereo_mixture as mixture;
 pub use mereo_parts as parts;
 pub use mereo_quantize as quantize;

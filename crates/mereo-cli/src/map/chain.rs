@@ -242,7 +242,7 @@ pub(super) fn states<T: Real>(
 ) -> Result<Vec<(String, Vec<u32>)>> {
     let Some(view) = fitted.model.parts() else { return Ok(Vec::new()) };
     let Some(encoder) = fitted.model.encoder::<T>() else { return Ok(Vec::new()) };
-    if view.looks == mereo_core::Looks::Factors || encoder.code_width() != view.parts * view.states {
+    if view.appearance == mereo_core::Appearance::Factors || encoder.code_width() != view.parts * view.states {
         return Ok(Vec::new());
     }
     let codes = codes(fitted, raw, context)?;

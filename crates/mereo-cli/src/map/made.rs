@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use mereo_core::{AnyTable, Cells, Error, Labels, Manifest, Real, Result, Source, Status, Table};
+use mereo_core::{AnyTable, Cells, Error, Labels, Manifest, Real, Result, Status, Table};
 use mereo_data::{ReadOptions, read};
 use mereo_map::{Distances, Given, Journey, Map, Step, fit};
 use serde_json::json;
@@ -154,7 +154,7 @@ fn described<T: Real>(
 ) -> Result<(Vec<f64>, Option<Vec<f64>>)> {
     describe(manifest, table)?;
     let values = match table.cells() {
-        Cells::Dense(cells) => cells.values().iter().map(|v| v.wide()).collect(),
+        Cells::Dense(cells) => cells.values().iter().map(|v| v.to_f64()).collect(),
         Cells::Sparse(_) => {
             return Err(Error::option("distances", "a square matrix is not a sparse file"));
         }

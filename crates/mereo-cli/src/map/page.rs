@@ -90,7 +90,7 @@ fn cells<T: Real>(source: &dyn Source<T>) -> Result<Option<Vec<f64>>> {
     while let Some(batch) = lane.next_batch()? {
         for row in 0..batch.rows {
             batch.dense_row(row, &mut row_cells);
-            values.extend(row_cells.iter().map(|v| v.wide()));
+            values.extend(row_cells.iter().map(|v| v.to_f64()));
         }
     }
     Ok(Some(values))

@@ -5,7 +5,7 @@
 //! so that looking is again a matrix product. How many cells is found out by trying: the neighbours
 //! of some rows are known exactly, and the number is doubled until nearly all are found.
 
-use mereo_core::slots::{Ground, Lloyd};
+use mereo_core::slots::{Lloyd, Survey};
 use mereo_core::{Context, Dense, Plan, Result, Silent, Table, learn, map_in_parallel, sample_rows};
 
 use super::{Cloud, Neighbours, PIECE, leave_out, of_some};
@@ -69,8 +69,8 @@ impl Index {
             .collect();
         let table = Table::from(Dense::new(few.len() / columns, columns, few)?);
         let table = sample_rows(&table, cells * LEARNED_FROM, "index", context)?;
-        let ground = Ground::survey(&table, context)?;
-        let lloyd = Lloyd::plain(cells, &ground.moments, ground.form.clone());
+        let survey = Survey::of(&table, context)?;
+        let lloyd = Lloyd::plain(cells, &survey.moments, survey.form.clone());
         let plan = Plan { restarts: 1, passes: PASSES, tolerance: 1e-3, ..Plan::default() };
         let learned = learn(&lloyd, &table, &plan, context, &mut Silent)?;
         let centres = learned.state.mean;
