@@ -75,7 +75,7 @@ pub struct MapPage<'a> {
 pub fn render_map(map: &MapPage<'_>) -> String {
     let title = text::name(map.title);
     let sections: Vec<Section> =
-        [Some(scatter(map)), quality(map), shepard(map), stems(map), progress(map)]
+        [Some(scatter(map)), quality(map), shepard(map), stems(map), progress(map), Some(use_it(map))]
             .into_iter()
             .flatten()
             .collect();
@@ -235,6 +235,18 @@ fn stems(map: &MapPage<'_>) -> Option<Section> {
     };
     let heading = "Eigenvalues".to_owned();
     Some(Section { id: "eigenvalues", short: "Eigenvalues".to_owned(), heading, body })
+}
+
+/// What to do with the map.
+fn use_it(map: &MapPage<'_>) -> Section {
+    let file = format!("{}.safetensors", map.title);
+    let body = html! {
+        p { "Place new rows into this map, where they do not move what is there:" }
+        pre { code { "mereo map --onto " (file) " NEW --csv new-points.csv" } }
+        p { "Say what it is, for people or for programs:" }
+        pre { code { "mereo show " (file) " [--json]" } }
+    };
+    Section { id: "use", short: "Use it".to_owned(), heading: "Use it".to_owned(), body }
 }
 
 fn progress(map: &MapPage<'_>) -> Option<Section> {
