@@ -8,8 +8,8 @@ use mereo_map::{Given, Journey, Map, MapParams, Rows, fit};
 
 /// Mid-toned colours that people who see colours differently can tell apart.
 const COLOURS: [&str; 10] = [
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8662c4", "#8c8c1e", "#a06240",
-    "#7a828c",
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8662c4", "#8c8c1e",
+    "#a06240", "#7a828c",
 ];
 
 /// A map of rows on all threads.
@@ -66,9 +66,13 @@ pub fn draw_points(
         let (left, top) = (60.0 + unit * (p.0 - x.0), SIDE - 60.0 - unit * (p.1 - y.0));
         let colour = COLOURS[class(i) % COLOURS.len()];
         // Writing to a string does not fail.
-        let _ = writeln!(out, "<circle cx=\"{left:.1}\" cy=\"{top:.1}\" r=\"{size}\" fill=\"{colour}\"/>");
+        let _ = writeln!(
+            out,
+            "<circle cx=\"{left:.1}\" cy=\"{top:.1}\" r=\"{size}\" fill=\"{colour}\"/>"
+        );
         if let Some(word) = words.and_then(|w| w.get(i)) {
-            let _ = writeln!(out, "<text x=\"{:.1}\" y=\"{:.1}\">{word}</text>", left + 9.0, top - 6.0);
+            let _ =
+                writeln!(out, "<text x=\"{:.1}\" y=\"{:.1}\">{word}</text>", left + 9.0, top - 6.0);
         }
     }
     out.push_str("</svg>\n");

@@ -47,7 +47,9 @@ fn look_at_reports(mereo: &Path, folder: &Path) -> Outcome {
     }
     // Maps: of two dimensions by a model's codes, of three by the cells.
     let faces = folder.join("mcvq.safetensors");
-    for (name, more) in [("map", &["--steps", "100"][..]), ("map3", &["--dimensions", "3", "--method", "pcoa"][..])] {
+    for (name, more) in
+        [("map", &["--steps", "100"][..]), ("map3", &["--dimensions", "3", "--method", "pcoa"][..])]
+    {
         let (map, page) =
             (folder.join(format!("{name}.safetensors")), folder.join(format!("{name}.html")));
         let make = program(mereo).with(["map", "toy:faces"]).with(more.iter().copied());

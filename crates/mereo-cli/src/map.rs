@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use mereo_core::{Error, Result};
 
 pub(crate) use args::MapArgs;
-pub(crate) use page::{is_map, report};
+pub(crate) use page::{Asked, is_map, report};
 pub(crate) use points::show;
 
 use crate::output::{self, Voice};

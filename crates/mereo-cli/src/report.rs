@@ -9,8 +9,8 @@ use mereo_core::{Error, ModelFile, Picture, Result};
 use crate::args::{Reading, Threads, size};
 use crate::data::with_data;
 use crate::fitted::Fitted;
-use crate::output::{self, Voice};
 use crate::map;
+use crate::output::{self, Voice};
 use crate::page::{self, Names};
 
 /// Write a page that shows what a model learned
@@ -107,8 +107,16 @@ fn map_page(args: &ReportArgs, file: ModelFile, voice: Voice) -> Result<ExitCode
     let stem = args.model.file_stem().unwrap_or_default().to_string_lossy();
     let title = args.title.as_deref().unwrap_or(&stem);
     let context = args.threads.context(0)?;
-    let data = args.data.as_deref();
-    map::report(file, &args.model, data, &args.reading, title, &args.output, &context, voice)?;
+    let picture = args.picture.map(|(height, width)| Picture { height, width, channels: 1 });
+    let asked = map::Asked {
+        map: &args.model,
+        data: args.data.as_deref(),
+        reading: &args.reading,
+        title,
+        picture,
+        output: &args.output,
+    };
+    map::report(file, &asked, &context, voice)?;
     voice.say(format_args!("the report is {}", args.output.display()));
     Ok(ExitCode::SUCCESS)
 }

@@ -3,11 +3,11 @@
 use mereo_core::{Context, Error, Labels, Place, Result, Status, Training};
 use rand::seq::index::sample;
 
+use crate::Placer;
 use crate::journey::{Journey, Saved};
 use crate::map::{Cost, Map, Reference};
 use crate::params::{MapParams, Method, PairCost};
 use crate::pcoa::{Placing, coordinates};
-use crate::Placer;
 use crate::quality::measure;
 use crate::{Given, pairs, tsne};
 
@@ -65,7 +65,8 @@ fn whole(
     journey: &mut Journey<'_>,
 ) -> Result<(Map, Training)> {
     let (rows, dimensions) = (given.count(), params.dimensions);
-    let identity = format!("{:016x} {params:?} seed {}", given.fingerprint(), journey.context.seed());
+    let identity =
+        format!("{:016x} {params:?} seed {}", given.fingerprint(), journey.context.seed());
     let learned_from = learned_from(params, given, journey.context)?;
     let (mut map, saved) = match &learned_from {
         None => make(params, given, identity, journey)?,
@@ -160,9 +161,7 @@ fn make(
             map.set_eigenvalues(found.spectrum, found.trace);
             Ok((map, Saved::default()))
         }
-        Method::Mds(mds) => {
-            scaled(params, given, mds.cost, &mds.pairs, identity, journey)
-        }
+        Method::Mds(mds) => scaled(params, given, mds.cost, &mds.pairs, identity, journey),
         Method::Sammon(own) => scaled(params, given, PairCost::Sammon, own, identity, journey),
         Method::Tsne(own) => {
             let found = tsne::map(given, own, dimensions, identity, journey)?;

@@ -86,7 +86,9 @@ impl Given<'_> {
                 rows.centre().iter().chain(rows.values()).for_each(|v| add(v.to_bits()));
             }
             Self::Distances(distances) => {
-                (0..distances.count()).flat_map(|i| distances.from(i)).for_each(|v| add(v.to_bits()));
+                (0..distances.count())
+                    .flat_map(|i| distances.from(i))
+                    .for_each(|v| add(v.to_bits()));
             }
         }
         self.weights().into_iter().flatten().for_each(|v| add(v.to_bits()));

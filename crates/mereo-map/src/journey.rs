@@ -146,7 +146,9 @@ impl Saved {
     fn sum(&self) -> u64 {
         let mut sum = 0xcbf2_9ce4_8422_2325u64;
         for (_, values) in self.tensors() {
-            for word in std::iter::once(values.len() as u64).chain(values.iter().map(|v| v.to_bits())) {
+            for word in
+                std::iter::once(values.len() as u64).chain(values.iter().map(|v| v.to_bits()))
+            {
                 sum = (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(5);
             }
         }

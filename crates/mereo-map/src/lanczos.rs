@@ -102,7 +102,8 @@ mod tests {
     #[test]
     fn ends_are_those_of_the_whole_spectrum() {
         let n = 300;
-        let root: Vec<f64> = (0..n * n).map(|i| ((i * 7919) % 1009) as f64 / 1009.0 - 0.5).collect();
+        let root: Vec<f64> =
+            (0..n * n).map(|i| ((i * 7919) % 1009) as f64 / 1009.0 - 0.5).collect();
         let mut matrix = vec![0.0; n * n];
         for i in 0..n {
             for j in 0..n {

@@ -312,7 +312,9 @@ impl Map {
             Some(_) => {
                 let some = file.take("landmark", 1, path)?.values;
                 let rising = some.windows(2).all(|w| w[0] < w[1]);
-                if !rising || some.iter().any(|&i| !(i >= 0.0 && i < rows as f64 && i.fract() == 0.0)) {
+                if !rising
+                    || some.iter().any(|&i| !(i >= 0.0 && i < rows as f64 && i.fract() == 0.0))
+                {
                     return Err(bad("`landmark` does not hold rising row numbers".to_owned()));
                 }
                 Some(some.into_iter().map(|i| i as usize).collect::<Vec<_>>())

@@ -19,11 +19,11 @@ use mereo_core::math::{minimise, widest};
 use mereo_core::{Context, Error, Place, Result, Status, map_in_parallel};
 use rand_distr::{Distribution, StandardNormal};
 
+use crate::Given;
 use crate::journey::{Journey, Keeper, Saved, Step};
 use crate::params::{PairCost, PairParams};
 use crate::pcoa::coordinates;
 use crate::rows::square_distance;
-use crate::Given;
 
 /// Most rows: all pairs are held in memory.
 pub(crate) const MOST: usize = 30_000;
@@ -285,8 +285,7 @@ pub(crate) fn scale(
                 break Status::Interrupted;
             }
             let stretch = STRETCH.min(left);
-            let after =
-                minimise(&mut saved.position, stretch, 1e-12, |x, g| pairs.cost(x, g));
+            let after = minimise(&mut saved.position, stretch, 1e-12, |x, g| pairs.cost(x, g));
             saved.past.step += stretch;
             saved.past.costs.push(after);
             let step = saved.past.step;
@@ -372,7 +371,9 @@ fn first_points(
         for i in 0..n {
             let noise: f64 = StandardNormal.sample(&mut random);
             out[k * n + i] = match &principal {
-                Some(found) if found.values[k] > 0.0 => found.points[i * dimensions + k] / pairs.unit,
+                Some(found) if found.values[k] > 0.0 => {
+                    found.points[i * dimensions + k] / pairs.unit
+                }
                 // Points that begin on a line would never leave it.
                 Some(_) => 1e-2 * spread * noise,
                 None => spread * noise,

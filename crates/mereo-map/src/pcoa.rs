@@ -17,7 +17,9 @@
 //! `Σ_i w_i v_ik 2 y·v_i / 2λ_k = y_k` as `Σ_i w_i v_ik v_il = λ_k` for `k = l` and 0 else. Of rows this is
 //! the projection `(x - m)·a_k` again.
 
-use mereo_core::math::{Eigen, Matrix, dot, eigen, leading_eigen, orient, product_nt, product_self};
+use mereo_core::math::{
+    Eigen, Matrix, dot, eigen, leading_eigen, orient, product_nt, product_self,
+};
 use mereo_core::{Context, Error, Place, Result, in_parallel, map_in_parallel};
 
 use crate::lanczos::ends;

@@ -205,7 +205,8 @@ impl<'a> Placer<'a> {
             ));
         }
         if let Some(k) = distances.iter().position(|d| !(d.is_finite() && *d >= 0.0)) {
-            let found = if distances[k].is_nan() { "nothing".to_owned() } else { distances[k].to_string() };
+            let found =
+                if distances[k].is_nan() { "nothing".to_owned() } else { distances[k].to_string() };
             let place = Place::at_row(k / known).column(k % known);
             return Err(Error::found(place, found, "a distance of at least 0"));
         }

@@ -33,7 +33,8 @@ pub struct Fitted {
 /// ```
 pub fn procrustes(points: &[f64], onto: &[f64], dimensions: usize, scaled: bool) -> Result<Fitted> {
     let d = dimensions;
-    if d == 0 || points.len() != onto.len() || !points.len().is_multiple_of(d) || points.is_empty() {
+    if d == 0 || points.len() != onto.len() || !points.len().is_multiple_of(d) || points.is_empty()
+    {
         return Err(Error::found(
             Place::default(),
             format!("{} coordinates to lay onto {}", points.len(), onto.len()),

@@ -100,9 +100,13 @@ fn principal_coordinates_of_rows_and_of_their_distances_are_the_same() {
     let rows = Rows::read(&clusters(80, 5, 0.0)).unwrap();
     let distances = distances_of(&rows);
     let params = MapParams { dimensions: 3, ..MapParams::new(Method::Pcoa) };
-    let (a, b) = (mapped(&params, &Given::Rows(&rows), 1), mapped(&params, &Given::Distances(&distances), 1));
+    let (a, b) = (
+        mapped(&params, &Given::Rows(&rows), 1),
+        mapped(&params, &Given::Distances(&distances), 1),
+    );
     for k in 0..3 {
-        let side = |map: &Map| map.points().iter().skip(k).step_by(3).copied().collect::<Vec<f64>>();
+        let side =
+            |map: &Map| map.points().iter().skip(k).step_by(3).copied().collect::<Vec<f64>>();
         let (one, mut other) = (side(&a), side(&b));
         // Directions are turned by their own largest entries, which differ.
         if one[0].signum() != other[0].signum() {
@@ -114,8 +118,12 @@ fn principal_coordinates_of_rows_and_of_their_distances_are_the_same() {
     // As many dimensions as columns show all there is.
     let params = MapParams { dimensions: 5, ..params };
     let all = mapped(&params, &Given::Distances(&distances), 1);
-    assert!(all.cost().value < 1e-10 && (all.trace().unwrap() - all.eigenvalues()[..5].iter().sum::<f64>()).abs() < 1e-6);
-    let shown = Rows::read(&Table::from(Dense::new(80, 5, all.points().to_vec()).unwrap())).unwrap();
+    assert!(
+        all.cost().value < 1e-10
+            && (all.trace().unwrap() - all.eigenvalues()[..5].iter().sum::<f64>()).abs() < 1e-6
+    );
+    let shown =
+        Rows::read(&Table::from(Dense::new(80, 5, all.points().to_vec()).unwrap())).unwrap();
     for i in 0..80 {
         let (far, near) = (Given::Rows(&shown).square(0, i), Given::Rows(&rows).square(0, i));
         assert!((far - near).abs() < 1e-8 * (1.0 + near));
@@ -159,7 +167,14 @@ fn weights_count_as_rows_do() {
     let doubled = rows.select(&twice);
     let weights = (0..60).map(|i| if i < 10 { 2.0 } else { 1.0 }).collect();
     let weighted = rows.clone().with_weights(weights).unwrap();
-    for given in [Given::Rows(&weighted), Given::Distances(&distances_of(&rows).with_weights((0..60).map(|i| if i < 10 { 2.0 } else { 1.0 }).collect()).unwrap())] {
+    for given in [
+        Given::Rows(&weighted),
+        Given::Distances(
+            &distances_of(&rows)
+                .with_weights((0..60).map(|i| if i < 10 { 2.0 } else { 1.0 }).collect())
+                .unwrap(),
+        ),
+    ] {
         let (a, b) = (
             mapped(&MapParams::new(Method::Pcoa), &given, 1),
             mapped(&MapParams::new(Method::Pcoa), &Given::Rows(&doubled), 1),
@@ -302,7 +317,8 @@ fn a_run_that_was_cut_short_is_taken_up_to_the_same_bytes() {
 
 #[test]
 fn odd_data_has_a_right_answer_or_a_clear_error() {
-    let table = |n: usize, d: usize, values: Vec<f64>| Table::from(Dense::new(n, d, values).unwrap());
+    let table =
+        |n: usize, d: usize, values: Vec<f64>| Table::from(Dense::new(n, d, values).unwrap());
     let tables = [
         ("one row", table(1, 2, vec![1.0, 2.0])),
         ("two rows", table(2, 2, vec![1.0, 2.0, 3.0, 4.0])),
@@ -313,7 +329,10 @@ fn odd_data_has_a_right_answer_or_a_clear_error() {
         ("a constant column", table(30, 2, (0..60).map(|i| f64::from(i % 2 * (i / 2))).collect())),
         ("tiny", table(30, 2, (0..60).map(|i| f64::from(i * i % 17) * 1e-120).collect())),
         ("huge", table(30, 2, (0..60).map(|i| f64::from(i * i % 17) * 1e100).collect())),
-        ("one far away", table(30, 1, (0..30).map(|i| if i == 0 { 1e12 } else { f64::from(i) }).collect())),
+        (
+            "one far away",
+            table(30, 1, (0..30).map(|i| if i == 0 { 1e12 } else { f64::from(i) }).collect()),
+        ),
         ("a million up", table(30, 1, (0..30).map(|i| 1e6 + f64::from(i)).collect())),
     ];
     for (name, table) in &tables {

@@ -13,7 +13,10 @@ fn main() -> Result<()> {
     let Some(path) = shared("tabular/bodyfat.csv") else { return Ok(()) };
     let table = wide(&read(&path, &ReadOptions::default())?)?;
     println!("Forsyth 10.18, 10.19: {} rows of {} columns\n", table.rows(), table.columns());
-    println!("{:<12} {:>10} {:>16} {:>10} {:>12}", "dimensions", "seen", "trustworthiness", "recall", "correlation");
+    println!(
+        "{:<12} {:>10} {:>16} {:>10} {:>12}",
+        "dimensions", "seen", "trustworthiness", "recall", "correlation"
+    );
     for dimensions in [3, 2] {
         let params = MapParams { dimensions, ..MapParams::new(Method::Pcoa) };
         let map = map_rows(&params, &table, None)?;
@@ -46,7 +49,12 @@ fn main() -> Result<()> {
             println!("{:<46} {:>8} {:>8.1}", "sum of the first three", 1357, three);
             println!("{:<46} {:>8} {:>8.2}", "root of what is left", 6.8, error);
             println!("{:<46} {:>8} {:>8.3}", "relative error", 0.18, error / total.sqrt());
-            println!("{:<46} {:>7}% {:>7.2}%\n", "share that is left", 3.4, 100.0 * (total - three) / total);
+            println!(
+                "{:<46} {:>7}% {:>7.2}%\n",
+                "share that is left",
+                3.4,
+                100.0 * (total - three) / total
+            );
         }
     }
     Ok(())

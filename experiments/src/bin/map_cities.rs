@@ -44,7 +44,8 @@ fn main() -> Result<()> {
         ("Sammon", Method::sammon()),
     ] {
         let mut journey = Journey { context: &context, checkpoints: None, watch: &mut |_| () };
-        let (map, _) = fit(&MapParams::new(method.clone()), &Given::Distances(&given), None, &mut journey)?;
+        let (map, _) =
+            fit(&MapParams::new(method.clone()), &Given::Distances(&given), None, &mut journey)?;
         let laid = procrustes(map.points(), &true_places, 2, true)?;
         println!("{name:<22} {:>14.1} {:>11.4}%", laid.error, 100.0 * laid.explained);
         if method == Method::Pcoa {
@@ -57,7 +58,13 @@ fn main() -> Result<()> {
                 .map(|p| (p[0], p[1]))
                 .collect();
             let title = "Capitals from their distances (blue) and where they are (orange)";
-            draw_points("map-cities", title, &both, |i| usize::from(i >= names.len()), Some(&names))?;
+            draw_points(
+                "map-cities",
+                title,
+                &both,
+                |i| usize::from(i >= names.len()),
+                Some(&names),
+            )?;
         }
     }
     Ok(())

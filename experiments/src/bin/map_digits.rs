@@ -6,8 +6,8 @@
 use std::time::Instant;
 
 use mereo_core::{Context, Plan, Result, Silent, Table, encode};
-use mereo_experiments::maps::{draw_points, map_rows, nearest_agreement};
 use mereo_experiments::digits;
+use mereo_experiments::maps::{draw_points, map_rows, nearest_agreement};
 use mereo_linear::{PcaParams, pca};
 use mereo_map::{Affinity, MapParams, Method, TsneParams};
 
@@ -37,7 +37,8 @@ fn main() -> Result<()> {
             began.elapsed().as_secs_f64()
         );
         if let Some(figure) = figure {
-            let points: Vec<(f64, f64)> = map.points().chunks_exact(2).map(|p| (p[0], p[1])).collect();
+            let points: Vec<(f64, f64)> =
+                map.points().chunks_exact(2).map(|p| (p[0], p[1])).collect();
             let class = |i: usize| labels.of_row[i].map_or(0, |l| l as usize);
             draw_points(figure, name, &points, class, None)?;
         }

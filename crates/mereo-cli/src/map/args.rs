@@ -141,7 +141,12 @@ pub(super) struct TsneArgs {
     perplexity: Vec<f64>,
 
     /// The same width of neighbourhoods everywhere, in the data's units, instead of a perplexity
-    #[arg(long, value_name = "SIGMA", conflicts_with = "perplexity", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "SIGMA",
+        conflicts_with = "perplexity",
+        allow_negative_numbers = true
+    )]
     width: Option<f64>,
 
     /// Where points begin [default: pca]
@@ -211,8 +216,15 @@ enum CostChoice {
 
 impl MapArgs {
     pub(super) fn params(&self) -> Result<MapParams> {
-        let TsneArgs { perplexity, width, start, exaggeration, early_exaggeration, degrees, forces } =
-            &self.tsne;
+        let TsneArgs {
+            perplexity,
+            width,
+            start,
+            exaggeration,
+            early_exaggeration,
+            degrees,
+            forces,
+        } = &self.tsne;
         let of_tsne = [
             ("perplexity", !perplexity.is_empty()),
             ("width", width.is_some()),
@@ -269,8 +281,7 @@ impl MapArgs {
                 Method::Tsne(params)
             }
         };
-        let params =
-            MapParams { dimensions: self.dimensions, method, landmarks: self.landmarks };
+        let params = MapParams { dimensions: self.dimensions, method, landmarks: self.landmarks };
         params.check()?;
         Ok(params)
     }

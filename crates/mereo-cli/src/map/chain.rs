@@ -78,8 +78,7 @@ impl Chain {
                 pca::fit(&params, seen, &Plan::default(), context, &mut Silent)?;
             let mut manifest = Manifest::new(mereo_linear::Pca::KIND);
             manifest.training = Some(training);
-            manifest.params =
-                serde_json::to_value(&params).map_err(|e| Error::option("pca", e))?;
+            manifest.params = serde_json::to_value(&params).map_err(|e| Error::option("pca", e))?;
             let path = Path::new("principal components");
             self.links.push(Link::new(model.to_file(manifest), path)?);
         }
@@ -102,16 +101,21 @@ impl Chain {
     }
 
     /// What rows become; nothing if they stay as they are.
-    fn table<T: Real>(&self, source: &dyn Source<T>, context: &Context) -> Result<Option<Table<T>>> {
+    fn table<T: Real>(
+        &self,
+        source: &dyn Source<T>,
+        context: &Context,
+    ) -> Result<Option<Table<T>>> {
         let about = source.about();
         let mut table: Option<Table<T>> = match &self.steps {
             None => None,
             Some(steps) => {
-                let stepped = mereo_core::map_rows(source, context, source.columns(), |batch, out| {
-                    for (row, out) in out.chunks_exact_mut(batch.columns).enumerate() {
-                        batch.dense_row(row, out);
-                    }
-                })?;
+                let stepped =
+                    mereo_core::map_rows(source, context, source.columns(), |batch, out| {
+                        for (row, out) in out.chunks_exact_mut(batch.columns).enumerate() {
+                            batch.dense_row(row, out);
+                        }
+                    })?;
                 let cells = mereo_core::Dense::new(source.rows(), source.columns(), stepped)?;
                 Some(steps.apply(Table::from(cells))?)
             }
@@ -127,7 +131,13 @@ impl Chain {
     }
 
     /// Opens DATA so that its columns are those that the chain, or the map, knows.
-    pub(super) fn align(&self, data: Data, map: &Map, manifest: &Manifest, path: &Path) -> Result<Data> {
+    pub(super) fn align(
+        &self,
+        data: Data,
+        map: &Map,
+        manifest: &Manifest,
+        path: &Path,
+    ) -> Result<Data> {
         let (columns, names) = match self.links.first() {
             Some(link) => (link.fitted.model.columns(), link.fitted.manifest.columns.as_deref()),
             None => (map.columns().unwrap_or(0), None),
@@ -157,7 +167,8 @@ impl Chain {
     /// The file of a map, with the chain in it.
     pub(super) fn to_file(&self, map: &Map, mut manifest: Manifest) -> Result<ModelFile> {
         if let Some(steps) = &self.steps {
-            manifest.steps = serde_json::to_value(steps).map_err(|e| Error::option("prepare", e))?;
+            manifest.steps =
+                serde_json::to_value(steps).map_err(|e| Error::option("prepare", e))?;
         }
         let mut file = map.to_file(manifest)?;
         let mut manifests = Vec::new();
@@ -242,7 +253,9 @@ pub(super) fn states<T: Real>(
 ) -> Result<Vec<(String, Vec<u32>)>> {
     let Some(view) = fitted.model.parts() else { return Ok(Vec::new()) };
     let Some(encoder) = fitted.model.encoder::<T>() else { return Ok(Vec::new()) };
-    if view.appearance == mereo_core::Appearance::Factors || encoder.code_width() != view.parts * view.states {
+    if view.appearance == mereo_core::Appearance::Factors
+        || encoder.code_width() != view.parts * view.states
+    {
         return Ok(Vec::new());
     }
     let codes = codes(fitted, raw, context)?;

@@ -14,7 +14,11 @@ fn clusters(rows: usize, label: bool) -> String {
         };
         // Writing to a string does not fail.
         let _ = write!(text, "{},{},{},{}", cell(0), cell(1), cell(2), cell(3));
-        let _ = if label { writeln!(text, ",{}", ["red", "green", "blue"][i % 3]) } else { writeln!(text) };
+        let _ = if label {
+            writeln!(text, ",{}", ["red", "green", "blue"][i % 3])
+        } else {
+            writeln!(text)
+        };
     }
     text
 }
@@ -63,7 +67,8 @@ fn every_method_makes_a_map_that_is_shown_reported_and_takes_new_rows() {
 fn distances_and_similarities_are_mapped() {
     let world = World::new();
     world.write("t.csv", TOWNS);
-    let told = world.json("map t.csv --distances --method pcoa --json -o m.safetensors --csv p.csv");
+    let told =
+        world.json("map t.csv --distances --method pcoa --json -o m.safetensors --csv p.csv");
     assert_eq!(told["eigenvalues"].as_array().unwrap().len(), 4);
     let text = world.text("p.csv");
     assert!(text.starts_with("name,x,y\nAa,"), "{text}");
@@ -117,9 +122,12 @@ fn codes_of_a_model_are_mapped_and_new_rows_go_the_same_way() {
     world.ok("map --onto map.safetensors d.csv --csv n.csv");
     assert_eq!(world.text("n.csv").lines().count(), world.text("p.csv").lines().count());
     assert!(world.ok("show map.safetensors").contains("through mcvq"));
-    world.ok("map --model m.safetensors d.csv --pca 3 --method pcoa -o map.safetensors --csv p.csv");
+    world
+        .ok("map --model m.safetensors d.csv --pca 3 --method pcoa -o map.safetensors --csv p.csv");
     world.ok("map --onto map.safetensors d.csv --csv n.csv");
-    for (a, b) in numbers(&world.text("n.csv"), true).iter().zip(numbers(&world.text("p.csv"), true)) {
+    for (a, b) in
+        numbers(&world.text("n.csv"), true).iter().zip(numbers(&world.text("p.csv"), true))
+    {
         assert!((a[0] - b[0]).abs() < 1e-6 && (a[1] - b[1]).abs() < 1e-6);
     }
     world.ok("report map.safetensors d.csv -o map.html");
@@ -135,7 +143,8 @@ fn maps_are_the_same_bytes_on_any_number_of_threads_and_after_a_break() {
     }
     assert!(world.bytes("m1.safetensors") == world.bytes("m2.safetensors"));
     assert!(world.bytes("m1.safetensors") == world.bytes("m7.safetensors"));
-    let line = "-q map d.csv --steps 60 --checkpoint c --checkpoint-every 0 --resume -o c.safetensors";
+    let line =
+        "-q map d.csv --steps 60 --checkpoint c --checkpoint-every 0 --resume -o c.safetensors";
     world.ok(line);
     assert!(world.bytes("m1.safetensors") == world.bytes("c.safetensors"));
     world.ok(line);

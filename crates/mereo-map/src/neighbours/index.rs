@@ -6,7 +6,9 @@
 //! of some rows are known exactly, and the number is doubled until nearly all are found.
 
 use mereo_core::slots::{Lloyd, Survey};
-use mereo_core::{Context, Dense, Plan, Result, Silent, Table, learn, map_in_parallel, sample_rows};
+use mereo_core::{
+    Context, Dense, Plan, Result, Silent, Table, learn, map_in_parallel, sample_rows,
+};
 
 use super::{Cloud, Neighbours, PIECE, leave_out, of_some};
 use crate::rows::{Rows, square_distance};
@@ -63,10 +65,8 @@ impl Index {
     fn of(rows: &Rows, cells: usize, context: &Context) -> Result<Self> {
         let columns = rows.columns();
         let step = (rows.rows() / (cells * LEARNED_FROM)).max(1);
-        let few: Vec<f64> = (0..rows.rows())
-            .step_by(step)
-            .flat_map(|r| rows.row(r).iter().copied())
-            .collect();
+        let few: Vec<f64> =
+            (0..rows.rows()).step_by(step).flat_map(|r| rows.row(r).iter().copied()).collect();
         let table = Table::from(Dense::new(few.len() / columns, columns, few)?);
         let table = sample_rows(&table, cells * LEARNED_FROM, "index", context)?;
         let survey = Survey::of(&table, context)?;
@@ -130,7 +130,10 @@ impl Search {
         self.lists = map_in_parallel(cells, |c| {
             let list = |count: usize| -> Vec<(usize, usize)> {
                 let near = cloud.nearest(cloud.row(c), count).remove(0);
-                near.iter().map(|n| n.1 as usize).map(|c| (self.starts[c], self.starts[c + 1])).collect()
+                near.iter()
+                    .map(|n| n.1 as usize)
+                    .map(|c| (self.starts[c], self.starts[c + 1]))
+                    .collect()
             };
             let near = list(probes);
             let rows: usize = near.iter().map(|(from, to)| to - from).sum();
@@ -215,9 +218,8 @@ mod tests {
         let cloud = Cloud::new(rows.values(), 8);
         let all: Vec<u32> = (0..6000).collect();
         let truth = of_some(&cloud, &all, 15);
-        let hits: usize = (0..6000)
-            .map(|r| found.of(r).iter().filter(|j| truth.of(r).contains(j)).count())
-            .sum();
+        let hits: usize =
+            (0..6000).map(|r| found.of(r).iter().filter(|j| truth.of(r).contains(j)).count()).sum();
         assert!(hits as f64 / truth.index.len() as f64 > 0.98);
         // The same on one thread.
         let (alone, _) = search(&rows, 15, &Context::new(0)).unwrap();

@@ -105,15 +105,13 @@ impl Grid {
             let halves = (4.0 * (NODES * step / widest).log2()).ceil();
             step *= (-halves / 4.0).exp2();
         }
-        let nodes = [0, 1].map(|k| {
-            if k < d { ((high[k] - low[k]) / step).floor() as usize + 4 } else { 1 }
-        });
+        let nodes = [0, 1]
+            .map(|k| if k < d { ((high[k] - low[k]) / step).floor() as usize + 4 } else { 1 });
         let size = [0, 1].map(|k| if k < d { good_size(2 * nodes[k] - 1) } else { 1 });
         if self.kernels.as_ref().is_none_or(|k| k.size != size || k.step != step) {
             self.kernels = Some(Kernels::new(size, step, self.degrees, d));
         }
-        let mut field =
-            Field { origin: low, step, nodes, dimensions: d, values: Vec::new() };
+        let mut field = Field { origin: low, step, nodes, dimensions: d, values: Vec::new() };
         let charges = field.spread(points);
         if let Some(kernels) = &self.kernels {
             field.values = kernels.convolve(&charges, nodes);
@@ -339,7 +337,8 @@ impl Kernels {
                 // A real line's first and last terms are real; rounding may say otherwise.
                 spectrum[0].im = 0.0;
                 spectrum[width - 1].im = 0.0;
-                let _ = self.along_back.process_with_scratch(&mut spectrum, &mut line, &mut scratch);
+                let _ =
+                    self.along_back.process_with_scratch(&mut spectrum, &mut line, &mut scratch);
                 out.copy_from_slice(&line[..nx]);
             }
         });

@@ -31,10 +31,10 @@ pub(crate) mod tree;
 
 use mereo_core::{Error, Place, Result, Status};
 
+use crate::Given;
 use crate::journey::{Journey, Keeper, Saved, Step};
 use crate::neighbours::{Index, neighbours};
 use crate::params::TsneParams;
-use crate::Given;
 use affinities::Affinities;
 use forces::Repulsion;
 
@@ -102,10 +102,14 @@ pub(crate) fn map(
                 break;
             }
             let early = saved.past.step < params.early_steps;
-            let exaggeration =
-                if early { params.early_exaggeration.max(params.exaggeration) } else { params.exaggeration };
+            let exaggeration = if early {
+                params.early_exaggeration.max(params.exaggeration)
+            } else {
+                params.exaggeration
+            };
             if saved.past.step.is_multiple_of(LOOK) {
-                let cost = joint.divergence(&saved.position, dimensions, &mut repulsion, params.degrees);
+                let cost =
+                    joint.divergence(&saved.position, dimensions, &mut repulsion, params.degrees);
                 saved.past.costs.push(cost);
                 let step = saved.past.step;
                 (journey.watch)(&Step { start: 0, starts: 1, step, steps, cost });

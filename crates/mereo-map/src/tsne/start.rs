@@ -4,10 +4,10 @@ use mereo_core::{Context, Result};
 use rand_distr::{Distribution, StandardNormal};
 
 use super::affinities::Affinities;
+use crate::Given;
 use crate::lanczos::ends;
 use crate::params::TsneStart;
 use crate::pcoa::coordinates;
-use crate::Given;
 
 /// How wide the map is at first, and what share of that is chance: equal rows must be able to part.
 const SPREAD: f64 = 1e-4;

@@ -123,14 +123,19 @@ fn grid_and_tree_give_the_exact_forces_nearly() {
             let off: f64 = right.iter().zip(&found).map(|(a, b)| (a - b).powi(2)).sum();
             let all: f64 = right.iter().map(|a| a * a).sum();
             let share = (off / all).sqrt();
-            assert!(share < near, "{forces:?} in {dimensions}, spread {spread}, {degrees}: {share}");
+            assert!(
+                share < near,
+                "{forces:?} in {dimensions}, spread {spread}, {degrees}: {share}"
+            );
         }
     }
 }
 
 #[test]
 fn points_in_one_place_have_no_force() {
-    for (forces, dimensions) in [(Forces::Exact, 2), (Forces::Grid, 1), (Forces::Grid, 2), (Forces::Tree, 3)] {
+    for (forces, dimensions) in
+        [(Forces::Exact, 2), (Forces::Grid, 1), (Forces::Grid, 2), (Forces::Tree, 3)]
+    {
         let at = vec![0.5; 2000 * dimensions];
         let mut force = vec![0.0; at.len()];
         let z = Repulsion::new(forces, 1.0, 2000, dimensions).add(&at, &mut force);

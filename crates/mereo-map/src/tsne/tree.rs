@@ -9,6 +9,9 @@ use super::forces::weight;
 
 /// How far a cell must be, in units of its side, to count as one point: s < θ d.
 const THETA: f64 = 0.5;
+/// The same for so many degrees of freedom and more, whose forces fall off faster.
+const NARROW: f64 = 0.3;
+const NARROW_DEGREES: f64 = 2.0;
 /// Points in a cell that is not divided, and most divisions.
 const LEAF: usize = 8;
 const DEEPEST: usize = 48;
@@ -100,7 +103,14 @@ impl<const D: usize> Tree<D> {
                     for d in 0..D {
                         corner[d] += if k >> d & 1 == 1 { half } else { 0.0 };
                     }
-                    self.divide(from + counts[k], from + counts[k + 1], corner, half, depth + 1, room);
+                    self.divide(
+                        from + counts[k],
+                        from + counts[k + 1],
+                        corner,
+                        half,
+                        depth + 1,
+                        room,
+                    );
                 }
             }
         }
@@ -109,6 +119,7 @@ impl<const D: usize> Tree<D> {
 
     /// Adds the forces of all points at one place, and gives the sum of their w.
     pub(crate) fn at(&self, own: &[f64; D], degrees: f64, out: &mut [f64; D]) -> f64 {
+        let theta = if degrees >= NARROW_DEGREES { NARROW } else { THETA };
         let (mut total, mut k) = (0.0, 0);
         let mut feel = |other: &[f64; D], mass: f64, out: &mut [f64; D]| {
             let mut square = 0.0;
@@ -126,7 +137,7 @@ impl<const D: usize> Tree<D> {
             for d in 0..D {
                 square += (own[d] - cell.middle[d]) * (own[d] - cell.middle[d]);
             }
-            if cell.side * cell.side < THETA * THETA * square {
+            if cell.side * cell.side < theta * theta * square {
                 feel(&cell.middle, cell.mass, out);
                 k = cell.skip as usize;
             } else if cell.leaf {

@@ -90,7 +90,8 @@ fn pictures(cells: &[f64], rows: usize, picture: mereo_core::Picture) -> Value {
     let step = (1..longest).find(|&step| fits(step)).unwrap_or(longest.max(1));
     let (h, w) = (height.div_ceil(step), width.div_ceil(step));
     let finite = || cells.iter().copied().filter(|v| v.is_finite());
-    let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
+    let (low, high) =
+        (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
     let span = if high > low { high - low } else { 1.0 };
     let mut bytes = Vec::with_capacity(rows * h * w * channels);
     for row in cells.chunks_exact(height * width * channels) {

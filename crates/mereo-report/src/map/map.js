@@ -323,7 +323,8 @@
   };
   canvas.addEventListener("pointerup", lift);
   canvas.addEventListener("pointercancel", lift);
-  canvas.addEventListener("pointerleave", () => { if (!fingers.size) { hovered = -1; tip.hidden = true; draw(); } });
+  // A finger that is lifted leaves too, but what it tapped stays told.
+  canvas.addEventListener("pointerleave", (e) => { if (!fingers.size && e.pointerType === "mouse") { hovered = -1; tip.hidden = true; draw(); } });
   canvas.addEventListener("wheel", (e) => { e.preventDefault(); enlarge(Math.exp(-e.deltaY * 0.0015), ...place(e)); }, { passive: false });
   canvas.addEventListener("keydown", (e) => {
     const step = { ArrowLeft: [1, 0], ArrowRight: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[e.key];

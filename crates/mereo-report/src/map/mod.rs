@@ -74,11 +74,17 @@ pub struct MapPage<'a> {
 /// ```
 pub fn render_map(map: &MapPage<'_>) -> String {
     let title = text::name(map.title);
-    let sections: Vec<Section> =
-        [Some(scatter(map)), quality(map), shepard(map), stems(map), progress(map), Some(use_it(map))]
-            .into_iter()
-            .flatten()
-            .collect();
+    let sections: Vec<Section> = [
+        Some(scatter(map)),
+        quality(map),
+        shepard(map),
+        stems(map),
+        progress(map),
+        Some(use_it(map)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     let rows = map.points.len() / map.dimensions.max(1);
     let page = html! {
         (DOCTYPE)
@@ -179,13 +185,18 @@ fn quality(map: &MapPage<'_>) -> Option<Section> {
 
 /// Distances in the map above those in the data.
 fn shepard(map: &MapPage<'_>) -> Option<Section> {
-    let pairs: Vec<(f64, f64)> =
-        map.shepard.chunks_exact(2).map(|p| (p[0], p[1])).filter(|p| p.0.is_finite() && p.1.is_finite()).collect();
+    let pairs: Vec<(f64, f64)> = map
+        .shepard
+        .chunks_exact(2)
+        .map(|p| (p[0], p[1]))
+        .filter(|p| p.0.is_finite() && p.1.is_finite())
+        .collect();
     if pairs.len() < 3 {
         return None;
     }
     let most = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).fold(0.0, f64::max);
-    let (x, y) = (Axis::new(0.0, most(|p| p.0), 5), Axis::new(0.0, most(|p| p.1), 5));
+    // Room on the right, so that the last label stands inside.
+    let (x, y) = (Axis::new(0.0, 1.08 * most(|p| p.0), 5), Axis::new(0.0, most(|p| p.1), 5));
     let dots: String = pairs
         .iter()
         .map(|p| format!("M{:.1} {:.1}h0", 1000.0 * x.share(p.0), 1000.0 * (1.0 - y.share(p.1))))
@@ -216,7 +227,8 @@ fn stems(map: &MapPage<'_>) -> Option<Section> {
     }
     let low = shown.iter().copied().fold(0.0, f64::min);
     let high = shown.iter().copied().fold(0.0, f64::max);
-    let (x, y) = (Axis::new(0.0, shown.len() as f64 + 1.0, 6).whole(), Axis::new(low, high, 5));
+    let (x, y) =
+        (Axis::new(0.0, 1.08 * shown.len() as f64 + 0.9, 6).whole(), Axis::new(low, high, 5));
     let at = |v: f64| 1000.0 * (1.0 - y.share(v));
     let inside = html! {
         @for (k, value) in shown.iter().enumerate() {
@@ -262,7 +274,7 @@ fn progress(map: &MapPage<'_>) -> Option<Section> {
         return None;
     }
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let (x, y) = (Axis::new(0.0, 50.0 * (steps as f64 - 1.0), 5), Axis::new(0.0, high, 5));
+    let (x, y) = (Axis::new(0.0, 54.0 * (steps as f64 - 1.0), 5), Axis::new(0.0, high, 5));
     let inside: Markup = html! {
         @for (k, curve) in curves.iter().enumerate() {
             @let class = if k == training.best { "map-curve map-best" } else { "map-curve" };
