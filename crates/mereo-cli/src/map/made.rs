@@ -27,7 +27,7 @@ pub(super) fn run(args: &MapArgs, path: &Path, voice: Voice) -> Result<ExitCode>
     let mut share = progress::share("map", voice);
     let mut watch = |step: &Step| {
         let all = (step.starts * step.steps).max(1) as f64;
-        share.is((step.start * step.steps + step.step) as f64 / all);
+        share.set((step.start * step.steps + step.step) as f64 / all);
     };
     let mut journey =
         Journey { context: &context, checkpoints: checkpoints.as_ref(), watch: &mut watch };
