@@ -457,7 +457,7 @@ mod tests {
 
     #[test]
     fn gradients_are_those_of_finite_differences() {
-        let rows = some_rows(90, 4).with_weights((0..90).map(|i| 0.5 + (i % 3) as f64).collect());
+        let rows = some_rows(90, 4).with_weights((0..90).map(|i| 0.5 + f64::from(i % 3)).collect());
         let rows = rows.unwrap();
         for cost in [PairCost::Squares, PairCost::Distances, PairCost::Sammon] {
             let pairs = Pairs::new(&Given::Rows(&rows), cost);
@@ -491,7 +491,7 @@ mod tests {
                 let at: Vec<f64> = at.iter().map(|y| y / pairs.unit).collect();
                 pairs.cost(&at, &mut vec![0.0; at.len()]) * pairs.norm * pairs.unit.powi(power)
             };
-            let at: Vec<f64> = (0..30).map(|i| ((i * 37) % 11) as f64 * 0.1).collect();
+            let at: Vec<f64> = (0..30).map(|i| f64::from((i * 37) % 11) * 0.1).collect();
             let again: Vec<f64> = twice.iter().map(|&i| at[i]).collect();
             let (a, b) = (raw(&weighted, &at), raw(&doubled, &again));
             assert!((a - b).abs() < 1e-5 * a, "{cost:?} {a} {b}");

@@ -180,7 +180,7 @@ impl Search {
                 sorted[slot[self.order[place] as usize]] = found;
             }
         }
-        Neighbours::from_found(count, sorted)
+        Neighbours::from_found(count, &sorted)
     }
 
     /// The nearest rows of a query that is not among the rows.
@@ -207,7 +207,7 @@ mod tests {
         let values: Vec<f64> = (0..6000 * 8)
             .map(|i| {
                 let x: f64 = StandardNormal.sample(&mut random);
-                x + 4.0 * ((i / 8) % 5) as f64 * f64::from(u8::from(i % 8 < 3))
+                x + 4.0 * f64::from((i / 8) % 5) * f64::from(u8::from(i % 8 < 3))
             })
             .collect();
         let table = Table::from(Dense::new(6000, 8, values).unwrap());

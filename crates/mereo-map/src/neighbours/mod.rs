@@ -51,7 +51,7 @@ impl Neighbours {
         &self.square[row * self.count..(row + 1) * self.count]
     }
 
-    fn from_found(count: usize, found: Vec<Vec<(f64, u32)>>) -> Self {
+    fn from_found(count: usize, found: &[Vec<(f64, u32)>]) -> Self {
         let index = found.iter().flatten().map(|&(_, j)| j).collect();
         let square = found.iter().flatten().map(|&(d, _)| d).collect();
         Self { count, index, square, recall: 1.0 }
@@ -101,7 +101,7 @@ pub(crate) fn of_some(cloud: &Cloud<'_>, rows: &[u32], count: usize) -> Neighbou
         }
         found
     });
-    Neighbours::from_found(count, found.into_iter().flatten().collect())
+    Neighbours::from_found(count, &found.concat())
 }
 
 /// Takes a row out of its own neighbours.
@@ -118,7 +118,7 @@ fn of_distances(distances: &Distances, count: usize) -> Neighbours {
         smallest(&mut row, count);
         row
     });
-    Neighbours::from_found(count, found)
+    Neighbours::from_found(count, &found)
 }
 
 /// Keeps the smallest few, in order; the first of equals.
@@ -241,8 +241,8 @@ impl Best {
         for (chunk, values) in products.chunks(32).enumerate() {
             // Almost always nothing: one look at all of them.
             let bound = self.bound;
-            let any = values.iter().fold(false, |any, &v| any | (v <= bound));
-            if any {
+            let near = values.iter().map(|&v| u32::from(v <= bound)).sum::<u32>();
+            if near > 0 {
                 let from = first + 32 * chunk as u32;
                 for (k, &v) in values.iter().enumerate() {
                     if v <= self.bound {

@@ -196,7 +196,7 @@ fn shepard(map: &MapPage<'_>) -> Option<Section> {
     }
     let most = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).fold(0.0, f64::max);
     // Room on the right, so that the last label stands inside.
-    let (x, y) = (Axis::new(0.0, 1.08 * most(|p| p.0), 5), Axis::new(0.0, most(|p| p.1), 5));
+    let (x, y) = (Axis::new(0.0, 1.12 * most(|p| p.0), 5), Axis::new(0.0, 1.04 * most(|p| p.1), 5));
     let dots: String = pairs
         .iter()
         .map(|p| format!("M{:.1} {:.1}h0", 1000.0 * x.share(p.0), 1000.0 * (1.0 - y.share(p.1))))
@@ -252,11 +252,19 @@ fn stems(map: &MapPage<'_>) -> Option<Section> {
 /// What to do with the map.
 fn use_it(map: &MapPage<'_>) -> Section {
     let file = format!("{}.safetensors", map.title);
+    let commands = [
+        (
+            "place new rows, which do not move what is there",
+            format!("mereo map --onto {file} NEW --csv new-points.csv"),
+        ),
+        ("say what it is", format!("mereo show {file}")),
+    ];
     let body = html! {
-        p { "Place new rows into this map, where they do not move what is there:" }
-        pre { code { "mereo map --onto " (file) " NEW --csv new-points.csv" } }
-        p { "Say what it is, for people or for programs:" }
-        pre { code { "mereo show " (file) " [--json]" } }
+        div.commands {
+            @for (what, command) in &commands {
+                div { span.quiet { (what) } div.scroll tabindex="0" role="region" aria-label=(what) { code { (command) } } }
+            }
+        }
     };
     Section { id: "use", short: "Use it".to_owned(), heading: "Use it".to_owned(), body }
 }
@@ -274,7 +282,7 @@ fn progress(map: &MapPage<'_>) -> Option<Section> {
         return None;
     }
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let (x, y) = (Axis::new(0.0, 54.0 * (steps as f64 - 1.0), 5), Axis::new(0.0, high, 5));
+    let (x, y) = (Axis::new(0.0, 57.0 * (steps as f64 - 1.0), 5), Axis::new(0.0, 1.04 * high, 5));
     let inside: Markup = html! {
         @for (k, curve) in curves.iter().enumerate() {
             @let class = if k == training.best { "map-curve map-best" } else { "map-curve" };
