@@ -2,6 +2,7 @@
 //! prints the paper's number beside ours.
 
 pub mod densities;
+pub mod maps;
 pub mod plot;
 
 use std::path::{Path, PathBuf};
@@ -172,6 +173,20 @@ pub fn halved_digits(skip: usize, rows: usize) -> Result<Option<Table<f32>>> {
     let (pixels, labels) = (open(&pictures)?, open(&labels)?);
     let pixels = halved(&pixels[skip * 784..(skip + rows) * 784], 28);
     Ok(Some(labelled(&pixels, 14, &labels[skip..skip + rows], 10)?))
+}
+
+/// So many training digits of MNIST with their labels, at 28 x 28 pixels from 0 to 1, after skipping
+/// some; nothing, said aloud, if the data is not beside the project.
+pub fn digits(skip: usize, rows: usize) -> Result<Option<Table<f32>>> {
+    let (Some(pictures), Some(labels)) =
+        (shared("mnist/train-images-idx3-ubyte.gz"), shared("mnist/train-labels-idx1-ubyte.gz"))
+    else {
+        return Ok(None);
+    };
+    let (pixels, labels) = (open(&pictures)?, open(&labels)?);
+    let pixels: Vec<f64> =
+        pixels[skip * 784..(skip + rows) * 784].iter().map(|v| v / 255.0).collect();
+    Ok(Some(labelled(&pixels, 28, &labels[skip..skip + rows], 10)?))
 }
 
 /// The Olivetti faces at 32 x 32 pixels from 0 to 1, labelled by person, 40 of them with ten

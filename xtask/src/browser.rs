@@ -45,6 +45,19 @@ fn look_at_reports(mereo: &Path, folder: &Path) -> Outcome {
         program(mereo).with(["report"]).path(&model).with([data, "-o"]).path(&page).run()?;
         reports.push(page);
     }
+    // Maps: of two dimensions by a model's codes, of three by the cells.
+    let faces = folder.join("mcvq.safetensors");
+    for (name, more) in
+        [("map", &["--steps", "100"][..]), ("map3", &["--dimensions", "3", "--method", "pcoa"][..])]
+    {
+        let (map, page) =
+            (folder.join(format!("{name}.safetensors")), folder.join(format!("{name}.html")));
+        let make = program(mereo).with(["map", "toy:faces"]).with(more.iter().copied());
+        let make = if name == "map" { make.with(["--model"]).path(&faces) } else { make };
+        make.with(["-o"]).path(&map).run()?;
+        program(mereo).with(["report"]).path(&map).with(["toy:faces", "-o"]).path(&page).run()?;
+        reports.push(page);
+    }
     let run = program(crate::command::root().join("tests/browser/run"));
     reports.iter().fold(run, |run, report| run.path(report)).run()
 }

@@ -9,7 +9,7 @@ use mereo_data::{Kind, ReadOptions};
 
 use crate::output::Voice;
 use crate::{
-    classify, completions, compress, decompress, demo, encode, explain, fit, models, patches,
+    classify, completions, compress, decompress, demo, encode, explain, fit, map, models, patches,
     reconstruct, report, sample, score, show, toy,
 };
 
@@ -69,6 +69,7 @@ pub(crate) enum Verb {
     Sample(sample::SampleArgs),
     Compress(compress::CompressArgs),
     Decompress(decompress::DecompressArgs),
+    Map(Box<map::MapArgs>),
     Show(show::ShowArgs),
     Report(report::ReportArgs),
     Completions(completions::CompletionsArgs),

@@ -13,6 +13,7 @@ mod explain;
 mod fit;
 mod hybrid;
 mod interrupt;
+mod map;
 mod models;
 mod output;
 mod patches;
@@ -70,6 +71,7 @@ fn run(verb: Verb, voice: Voice) -> Result<ExitCode> {
         Verb::Sample(args) => sample::run(&args, voice),
         Verb::Compress(args) => compress::run(&args, voice),
         Verb::Decompress(args) => decompress::run(&args, voice),
+        Verb::Map(args) => map::run(&args, voice),
         Verb::Show(args) => show::run(&args),
         Verb::Report(args) => report::run(&args, voice),
         Verb::Completions(args) => completions::run(&args),

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mereo::{Fitted, Names, with_data, write_report};
-use mereo_core::{Error, Picture, Result};
+use mereo_core::{Error, ModelFile, Picture, Result};
 
 use crate::args::{Reading, Threads, size};
+use crate::map;
 use crate::output::{self, Voice};
 
 /// Write a page that shows what a model learned
@@ -60,7 +61,11 @@ pub(crate) struct ReportArgs {
 pub(crate) fn run(args: &ReportArgs, voice: Voice) -> Result<ExitCode> {
     let inputs = [Some(&args.model), args.data.as_ref()].into_iter().flatten().chain(&args.beside);
     output::check_output(&args.output, &inputs.map(PathBuf::as_path).collect::<Vec<_>>())?;
-    let mut fitted = Fitted::open(&args.model)?;
+    let file = ModelFile::read(&args.model)?;
+    if map::is_map(&file) {
+        return map_page(args, file, voice);
+    }
+    let mut fitted = Fitted::from_file(file, &args.model)?;
     let others = args.beside.iter().map(|path| Fitted::open(path)).collect::<Result<Vec<_>>>()?;
     others.iter().try_for_each(|other| check_same_columns(&fitted, other))?;
     if let Some((height, width)) = args.picture {
@@ -91,6 +96,25 @@ pub(crate) fn run(args: &ReportArgs, voice: Voice) -> Result<ExitCode> {
             });
         }
     }
+    voice.say(format_args!("the report is {}", args.output.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The page of a map, which is no model of columns.
+fn map_page(args: &ReportArgs, file: ModelFile, voice: Voice) -> Result<ExitCode> {
+    let stem = args.model.file_stem().unwrap_or_default().to_string_lossy();
+    let title = args.title.as_deref().unwrap_or(&stem);
+    let context = args.threads.context(0)?;
+    let picture = args.picture.map(|(height, width)| Picture { height, width, channels: 1 });
+    let asked = map::Asked {
+        map: &args.model,
+        data: args.data.as_deref(),
+        reading: &args.reading,
+        title,
+        picture,
+        output: &args.output,
+    };
+    map::report(file, &asked, &context, voice)?;
     voice.say(format_args!("the report is {}", args.output.display()));
     Ok(ExitCode::SUCCESS)
 }

@@ -12,7 +12,7 @@ use mereo_core::{
 use serde_json::{Value, json};
 
 use crate::fit::sizes_in_words;
-use crate::output;
+use crate::{map, output};
 
 /// Columns named for each part.
 const STRONGEST: usize = 8;
@@ -52,6 +52,10 @@ pub(crate) struct ShowArgs {
 
 pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     let file = ModelFile::read(&args.model)?;
+    if map::is_map(&file) {
+        map::show(file, &args.model, args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let shapes: serde_json::Map<String, Value> =
         file.tensors().map(|(name, tensor)| (name.to_owned(), json!(tensor.shape))).collect();
     let fitted = Fitted::from_file(file, &args.model)?;

@@ -35,6 +35,7 @@ mod components;
 mod features;
 mod gates;
 mod layers;
+mod map;
 mod page;
 mod palette;
 mod part_columns;
@@ -58,6 +59,7 @@ use std::path::Path;
 
 use mereo_core::{Result, write_atomically};
 
+pub use map::{MapPage, render_map, write_map};
 pub use subject::{
     Combination, Compared, Drawn, FeaturesView, ShownClasses, ShownLayer, ShownRows, Subject,
 };

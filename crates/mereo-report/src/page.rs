@@ -11,8 +11,8 @@ use crate::{
     summary, text, training,
 };
 
-const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("theme.js");
+pub(crate) const STYLE: &str = include_str!("style.css");
+pub(crate) const SCRIPT: &str = include_str!("theme.js");
 
 /// One section of the page.
 pub(crate) struct Section {

@@ -76,6 +76,7 @@ pub use fitted::{Classified, Confusion, Criteria, Explained, Fitted, Shown};
 pub use mereo_core::*;
 pub use mereo_data as data;
 pub use mereo_linear as linear;
+pub use mereo_map as map;
 pub use mereo_mixture as mixture;
 pub use mereo_parts as parts;
 pub use mereo_quantize as quantize;

@@ -9,6 +9,7 @@ mod files;
 mod help;
 mod killed;
 mod linear;
+mod maps;
 mod mixtures;
 mod same_bytes;
 mod signals;
