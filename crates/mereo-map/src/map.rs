@@ -56,8 +56,8 @@ pub struct Map {
 /// What the manifest says about a map.
 #[derive(Debug, Serialize, Deserialize)]
 struct Said {
-    #[serde(flatten)]
-    params: MapParams,
+    /// Apart from the rest: metric scaling has a `cost` of its own.
+    chosen: MapParams,
     cost: Cost,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     relative_cost: Option<f64>,
@@ -273,7 +273,7 @@ impl Map {
             }
         }
         let said = Said {
-            params: self.params.clone(),
+            chosen: self.params.clone(),
             cost: self.cost,
             relative_cost: self.relative_cost,
             trace: self.trace,
@@ -300,8 +300,8 @@ impl Map {
         }
         let said: Said = serde_json::from_value(file.manifest.params.clone())
             .map_err(|e| bad(format!("what it says of the map is broken: {e}")))?;
-        said.params.check().map_err(|e| bad(e.to_string()))?;
-        let d = said.params.dimensions;
+        said.chosen.check().map_err(|e| bad(e.to_string()))?;
+        let d = said.chosen.dimensions;
         let point = file.take("point", 2, path)?;
         let rows = point.shape[0];
         if point.shape[1] != d {
@@ -346,7 +346,7 @@ impl Map {
                 shepard.values
             }
         };
-        let pcoa = said.params.method == Method::Pcoa;
+        let pcoa = said.chosen.method == Method::Pcoa;
         let reference = if file.get("centre").is_some() {
             let centre = file.take("centre", 1, path)?.values;
             let columns = centre.len();
@@ -384,7 +384,7 @@ impl Map {
             shepard,
             labels,
             names: said.row_names,
-            params: said.params,
+            params: said.chosen,
         };
         Ok((map, file.manifest))
     }

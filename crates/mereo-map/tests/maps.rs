@@ -394,6 +394,8 @@ fn files_that_were_tampered_with_are_refused() {
     for method in methods() {
         let map = mapped(&MapParams::new(method), &Given::Rows(&rows), 1);
         let file = map.to_file(Manifest::new(Map::KIND)).unwrap();
+        let again = ModelFile::from_bytes(&file.to_bytes().unwrap(), "m".as_ref()).unwrap();
+        assert_eq!(Map::from_file(again, "m".as_ref()).unwrap().0, map);
         let names: Vec<String> = file.tensors().map(|(name, _)| name.to_owned()).collect();
         for name in &names {
             let mut broken = file.clone();
