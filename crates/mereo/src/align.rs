@@ -9,7 +9,16 @@ use crate::fitted::own_names;
 
 /// The same rows with the model's columns: as they are if the columns have no names or the same,
 /// reordered if only their order differs, otherwise an error.
-pub(crate) fn align<'a, T: Real>(
+///
+/// ```
+/// use mereo::{Dense, Source, Table};
+/// let names = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+/// let table = Table::from(Dense::new(1, 2, vec![1.0, 2.0])?).with_names(names("a b"))?;
+/// let aligned = mereo::align_columns(Box::new(table), 2, Some(&names("b a")))?;
+/// assert_eq!(aligned.about().names, Some(names("b a")));
+/// # Ok::<(), mereo::Error>(())
+/// ```
+pub fn align<'a, T: Real>(
     source: Box<dyn Source<T> + 'a>,
     columns: usize,
     names: Option<&[String]>,

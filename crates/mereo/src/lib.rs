@@ -68,10 +68,11 @@ mod fitted;
 mod models;
 mod page;
 
+pub use align::align as align_columns;
 pub use any_model::AnyModel;
 pub use data_of::{Data, Held};
 pub use fit::Fit;
-pub use fitted::{Classified, Confusion, Criteria, Explained, Fitted, Shown};
+pub use fitted::{Classified, Confusion, Criteria, Explained, Fitted, Shown, own_names};
 #[doc(inline)]
 pub use mereo_core::*;
 pub use mereo_data as data;

@@ -3,18 +3,15 @@
 
 use std::path::Path;
 
+use mereo::{Data, Fitted, Held, Model, align_columns, own_names};
 use mereo_core::{
-    Context, Error, Manifest, ModelFile, Plan, Real, Result, Silent, Source, Table, Tensor,
+    Context, Error, Fingerprint, Manifest, ModelFile, Plan, Real, Result, Silent, Source, Table,
+    Tensor,
 };
 use mereo_data::steps::Steps;
 use mereo_linear::{PcaParams, pca};
 use mereo_map::{Map, Rows};
 use serde_json::Value;
-
-use crate::align::align;
-use crate::data::{Data, Held, own_names};
-use crate::encode::codes;
-use crate::fitted::Fitted;
 
 /// What the manifest calls the models that rows go through.
 const THROUGH: &str = "through";
@@ -61,7 +58,7 @@ impl Chain {
         context: &Context,
     ) -> Result<Rows> {
         if !prepare.is_empty() {
-            self.steps = Some(Steps::learn(prepare, source)?);
+            self.steps = Some(Steps::learn(prepare, source, context)?);
         }
         if let Some(components) = components {
             let codes = self.table(source, context)?;
@@ -122,7 +119,7 @@ impl Chain {
         };
         for link in &self.links {
             let seen: &dyn Source<T> = table.as_ref().map_or(source, |table| table);
-            table = Some(codes(&link.fitted, seen, context)?);
+            table = Some(link.fitted.encode(seen, context)?);
         }
         match (table, &about.weights) {
             (Some(table), Some(weights)) => table.with_weights(weights.clone()).map(Some),
@@ -145,10 +142,12 @@ impl Chain {
         let names = names.or(manifest.columns.as_deref());
         Ok(match data {
             Data::F32(held) => {
-                Data::F32(Held::Stream(align(held.into_source(), columns, names, path)?))
+                let rows = align_columns(held.into_source(), columns, names);
+                Data::F32(Held::Stream(rows.map_err(|e| e.in_file(path))?))
             }
             Data::F64(held) => {
-                Data::F64(Held::Stream(align(held.into_source(), columns, names, path)?))
+                let rows = align_columns(held.into_source(), columns, names);
+                Data::F64(Held::Stream(rows.map_err(|e| e.in_file(path))?))
             }
         })
     }
@@ -235,9 +234,13 @@ impl Chain {
 }
 
 /// What is known of the rows beside their cells, for the manifest.
-pub(super) fn describe<T: Real>(manifest: &mut Manifest, source: &dyn Source<T>) -> Result<()> {
+pub(super) fn describe<T: Real>(
+    manifest: &mut Manifest,
+    source: &dyn Source<T>,
+    context: &Context,
+) -> Result<()> {
     let about = source.about();
-    manifest.fingerprint = Some(format!("{:016x}", source.fingerprint()?));
+    manifest.fingerprint = Some(Fingerprint::of(source, context)?.to_string());
     manifest.columns = own_names(about.names.as_deref()).map(<[String]>::to_vec);
     manifest.picture = about.picture;
     manifest.absent = source.absent();
@@ -258,7 +261,7 @@ pub(super) fn states<T: Real>(
     {
         return Ok(Vec::new());
     }
-    let codes = codes(fitted, raw, context)?;
+    let codes = fitted.encode(raw, context)?;
     let mereo_core::Cells::Dense(cells) = codes.cells() else { return Ok(Vec::new()) };
     let likeliest = |row: usize, part: usize| {
         let of = &cells.row(row)[part * view.states..(part + 1) * view.states];

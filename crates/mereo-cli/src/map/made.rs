@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use mereo_core::{AnyTable, Cells, Error, Labels, Manifest, Real, Result, Status, Table};
+use mereo::with_data;
+use mereo_core::{AnyTable, Cells, Context, Error, Labels, Manifest, Real, Result, Status, Table};
 use mereo_data::{ReadOptions, read};
 use mereo_map::{Distances, Given, Journey, Map, Step, fit};
 use serde_json::json;
@@ -12,7 +13,6 @@ use serde_json::json;
 use super::args::MapArgs;
 use super::chain::{Chain, describe};
 use super::points;
-use crate::data::{self, with_data};
 use crate::output::{self, Voice};
 use crate::{interrupt, progress};
 
@@ -20,7 +20,7 @@ pub(super) fn run(args: &MapArgs, path: &Path, voice: Voice) -> Result<ExitCode>
     let params = args.params()?;
     let checkpoints = args.checkpoints()?;
     let context = args.threads.context(args.seed)?;
-    interrupt::watch(context.stop(), voice)?;
+    interrupt::watch(context.stop(), voice);
     let began = Instant::now();
     let mut manifest = Manifest::new(Map::KIND);
     let mut chain = Chain::through(args.model.as_deref())?;
@@ -50,12 +50,12 @@ pub(super) fn run(args: &MapArgs, path: &Path, voice: Voice) -> Result<ExitCode>
             _ => false,
         };
         let data = match chain.first() {
-            None => data::open(&args.data, &reading, voice)?,
-            Some(fitted) => fitted.open_data(&args.data, &reading, voice)?,
+            None => reading.open(&args.data, &context, voice)?,
+            Some(fitted) => reading.open_for(fitted, &args.data, &context, voice)?,
         };
         let (rows, labels) = with_data!(&data, held => {
             let source = held.source();
-            describe(&mut manifest, source)?;
+            describe(&mut manifest, source, &context)?;
             let rows = chain.learn(source, &args.prepare, args.pca, &context);
             (rows.map_err(|e| with_advice(e, args).in_file(&args.data))?, source.about().labels.clone())
         });
@@ -152,7 +152,7 @@ fn described<T: Real>(
     manifest: &mut Manifest,
     table: &Table<T>,
 ) -> Result<(Vec<f64>, Option<Vec<f64>>)> {
-    describe(manifest, table)?;
+    describe(manifest, table, &Context::new(0))?;
     let values = match table.cells() {
         Cells::Dense(cells) => cells.values().iter().map(|v| v.to_f64()).collect(),
         Cells::Sparse(_) => {

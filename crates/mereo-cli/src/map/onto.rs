@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use mereo::{Data, with_data};
 use mereo_core::{Error, ModelFile, Real, Result, Source};
 use mereo_map::Placer;
 use serde_json::json;
@@ -11,7 +12,6 @@ use serde_json::json;
 use super::args::MapArgs;
 use super::chain::Chain;
 use super::points;
-use crate::data::{self, Data, with_data};
 use crate::output::{self, Voice};
 
 pub(super) fn run(args: &MapArgs, path: &Path, voice: Voice) -> Result<ExitCode> {
@@ -23,7 +23,7 @@ pub(super) fn run(args: &MapArgs, path: &Path, voice: Voice) -> Result<ExitCode>
     let context = args.threads.context(args.seed)?;
     let (map, manifest, chain) = Chain::from_file(ModelFile::read(path)?, path)?;
     let placer = Placer::new(&map);
-    let data = data::open(&args.data, &args.reading, voice)?;
+    let data = args.reading.open(&args.data, &context, voice)?;
     let (new, labels) = match placer.things() {
         Some(known) => with_data!(&data, held => {
             let source = held.source();

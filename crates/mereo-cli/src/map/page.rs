@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use mereo::with_data;
 use mereo_core::{Context, ModelFile, Picture, Real, Result, Source, column_name};
 use mereo_map::Map;
 use mereo_report::{MapPage, write_map};
 
 use super::chain::{Chain, states};
 use crate::args::Reading;
-use crate::data::{self, with_data};
 use crate::output::Voice;
 
 /// Cells of the data that a page is made of, at most.
@@ -56,7 +56,7 @@ pub(crate) fn report(
     let Some(data_path) = asked.data.filter(|_| map.columns().is_some()) else {
         return write_map(&page, output);
     };
-    let opened = data::open(data_path, asked.reading, voice)?;
+    let opened = asked.reading.open(data_path, context, voice)?;
     let opened = chain.align(opened, &map, &manifest, data_path)?;
     with_data!(&opened, held => {
         let source = held.source();

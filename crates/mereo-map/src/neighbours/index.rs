@@ -6,9 +6,7 @@
 //! of some rows are known exactly, and the number is doubled until nearly all are found.
 
 use mereo_core::slots::{Lloyd, Survey};
-use mereo_core::{
-    Context, Dense, Plan, Result, Silent, Table, learn, map_in_parallel, sample_rows,
-};
+use mereo_core::{Context, Dense, Plan, Result, Silent, Table, map_in_parallel, sample_rows};
 
 use super::{Cloud, Neighbours, PIECE, leave_out, of_some};
 use crate::rows::{Rows, square_distance};

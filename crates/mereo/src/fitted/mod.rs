@@ -164,7 +164,11 @@ pub struct Criteria {
 }
 
 /// The names of columns if they say more than their numbers.
-pub(crate) fn own_names(names: Option<&[String]>) -> Option<&[String]> {
+///
+/// ```
+/// assert!(mereo::own_names(Some(&["0".to_owned(), "1".to_owned()])).is_none());
+/// ```
+pub fn own_names(names: Option<&[String]>) -> Option<&[String]> {
     names.filter(|names| names.iter().enumerate().any(|(i, name)| *name != i.to_string()))
 }
 
