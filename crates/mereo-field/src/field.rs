@@ -44,7 +44,7 @@ impl Field {
                 return Err(wrong(i, "no label", "at least 1 label"));
             }
             if let Some(value) = values.iter().find(|v| !(v.abs() <= MOST_POTENTIAL)) {
-                return Err(wrong(i, format!("the log potential {value}"), finite()));
+                return Err(wrong(i, format!("the log potential {value:e}"), finite()));
             }
         }
         let links = vec![Vec::new(); unary.len()];
@@ -81,7 +81,7 @@ impl Field {
             return said(format!("a table of {} numbers", table.len()), expected);
         }
         if let Some(value) = table.iter().find(|v| !(v.abs() <= MOST_POTENTIAL)) {
-            return said(format!("the log potential {value}"), finite());
+            return said(format!("the log potential {value:e}"), finite());
         }
         let numbers: usize = self.edges.iter().map(|e| e.table.len()).sum();
         if numbers + table.len() > MOST_NUMBERS {

@@ -23,19 +23,27 @@
 pub mod decide;
 pub mod divergence;
 pub mod infer;
+pub mod learn;
+pub mod picture;
 
 mod answer;
+mod ask;
 mod boltzmann;
 mod field;
+mod file;
 mod flow;
 mod grid;
 mod messages;
 mod pairwise;
+mod regression;
 #[cfg(test)]
 mod testing;
 
 pub use answer::{Decided, Inferred, Kind, Marginals};
+pub use ask::{Answer, Method, ask};
 pub use boltzmann::Boltzmann;
 pub use field::{Field, Given};
+pub use file::FieldFile;
 pub use grid::{Coupling, Grid, Neighbours, Unary, Weights, grid_cut, grid_mean_field, levels};
 pub use pairwise::{Link, Pairwise};
+pub use regression::Regression;

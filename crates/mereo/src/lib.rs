@@ -3,12 +3,15 @@
 //! It re-exports what users need and adds [`AnyModel`], which opens any model file and says what
 //! the model in it can do.
 
+pub mod segment;
+
 mod any_model;
 
 pub use any_model::AnyModel;
 pub use mereo_core as core;
 pub use mereo_core::{Context, Error, Place, Plan, Result, Silent};
 pub use mereo_data as data;
+pub use mereo_field as field;
 pub use mereo_linear as linear;
 pub use mereo_mixture as mixture;
 pub use mereo_parts as parts;

@@ -10,6 +10,7 @@ mod input;
 mod npy;
 mod npz;
 mod parquet;
+mod pixels;
 pub(crate) mod ratings;
 mod stream;
 mod text;
@@ -24,6 +25,7 @@ use mereo_core::{AnyTable, Error, Place, Result, Source};
 use crate::Kind;
 use crate::kind::kind_of;
 pub(crate) use input::{Input, Sample};
+pub use pixels::{Pixels, read_labels, read_pixels};
 
 /// How to read data, where its content does not say.
 ///
