@@ -7,8 +7,8 @@ use mereo_core::{Context, Likelihood, Result};
 use mereo_data::{Kind, ReadOptions};
 
 use crate::{
-    classify, completions, compress, decompress, demo, encode, explain, fit, patches, reconstruct,
-    report, sample, score, show, toy,
+    classify, completions, compress, decompress, demo, denoise, encode, explain, field, fit, patches,
+    reconstruct, report, sample, score, segment, show, toy,
 };
 
 const ABOUT: &str = "\
@@ -66,6 +66,9 @@ pub(crate) enum Verb {
     Sample(sample::SampleArgs),
     Compress(compress::CompressArgs),
     Decompress(decompress::DecompressArgs),
+    Denoise(denoise::DenoiseArgs),
+    Segment(Box<segment::SegmentArgs>),
+    Field(field::FieldArgs),
     Show(show::ShowArgs),
     Report(report::ReportArgs),
     Completions(completions::CompletionsArgs),

@@ -11,8 +11,10 @@ mod compress;
 mod data;
 mod decompress;
 mod demo;
+mod denoise;
 mod encode;
 mod explain;
+mod field;
 mod fit;
 mod fitted;
 mod hybrid;
@@ -25,6 +27,7 @@ mod reconstruct;
 mod report;
 mod sample;
 mod score;
+mod segment;
 mod show;
 mod toy;
 mod wanted;
@@ -56,6 +59,9 @@ fn main() -> ExitCode {
         Verb::Sample(args) => sample::run(&args, voice),
         Verb::Compress(args) => compress::run(&args, voice),
         Verb::Decompress(args) => decompress::run(&args, voice),
+        Verb::Denoise(args) => denoise::run(&args, voice),
+        Verb::Segment(args) => segment::run(&args, voice),
+        Verb::Field(args) => field::run(&args, voice),
         Verb::Show(args) => show::run(&args),
         Verb::Report(args) => report::run(&args, voice),
         Verb::Completions(args) => completions::run(&args),

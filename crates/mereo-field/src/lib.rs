@@ -21,6 +21,7 @@
 //! ```
 
 pub mod decide;
+pub mod denoise;
 pub mod divergence;
 pub mod infer;
 pub mod learn;

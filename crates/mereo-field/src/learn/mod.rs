@@ -7,8 +7,12 @@
 //! - *mean-field likelihood*: `s(x) + min_Q F(Q)`, the likelihood with `log Z` replaced by mean field's
 //!   bound. Its gradient is the statistics of the examples less those of Q.
 
+mod differences;
+mod golden;
 mod machine;
 mod potts;
 
+pub use differences::differences_pseudo_likelihood;
+pub use golden::golden;
 pub use machine::{mean_field_likelihood, pseudo_likelihood};
 pub use potts::{LabelPicture, PottsCoupling, potts_mean_field, potts_pseudo_likelihood};

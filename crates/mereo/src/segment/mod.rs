@@ -78,8 +78,8 @@ impl Default for SegmentParams {
             method: SegmentMethod::Cut,
             components: 5,
             clip: 8.0,
-            geodesic: 4.0,
-            strength: 20.0,
+            geodesic: 6.0,
+            strength: 40.0,
             rounds: 1,
         }
     }
@@ -282,7 +282,7 @@ fn ways(
 
 /// The blur before steepness, in pixels; what a step over flat ground costs; and the least and the
 /// greatest distances that are told apart.
-const BLUR: f64 = 1.0;
+const BLUR: f64 = 2.0;
 const TOLL: f64 = 0.1;
 const NEAR: f64 = 1.0;
 const FAR: f64 = 1e6;

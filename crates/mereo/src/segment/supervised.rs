@@ -2,6 +2,7 @@
 
 use mereo_core::{Context, Error, Result};
 use mereo_data::Pixels;
+use mereo_field::learn::golden;
 use mereo_field::picture::{FEATURES, contrast_weights, features, lab};
 use mereo_field::{Neighbours, Regression};
 
@@ -105,7 +106,7 @@ fn strength(examples: &[Example], regression: &Regression, label_of: &impl Fn(u8
             own.push(label_of(label));
         }
     }
-    let mut value = |strength: f64| -> f64 {
+    let value = |strength: f64| -> f64 {
         let each = said.chunks_exact(labels).zip(around.chunks_exact(labels)).zip(&own);
         each.map(|((said, around), own)| {
             for (out, (s, a)) in logs.iter_mut().zip(said.iter().zip(around)) {
@@ -116,20 +117,5 @@ fn strength(examples: &[Example], regression: &Regression, label_of: &impl Fn(u8
         })
         .sum()
     };
-    let ratio = (5f64.sqrt() - 1.0) / 2.0;
-    let (mut low, mut high) = (0.0, MOST);
-    let (mut a, mut b) = (high - ratio * (high - low), low + ratio * (high - low));
-    let (mut at_a, mut at_b) = (value(a), value(b));
-    for _ in 0..30 {
-        if at_a > at_b {
-            (high, b, at_b) = (b, a, at_a);
-            a = high - ratio * (high - low);
-            at_a = value(a);
-        } else {
-            (low, a, at_a) = (a, b, at_b);
-            b = low + ratio * (high - low);
-            at_b = value(b);
-        }
-    }
-    f64::midpoint(low, high)
+    golden(0.0, MOST, 30, value)
 }
