@@ -9,8 +9,7 @@ pub(crate) fn dense<T: Real>(rows: usize, columns: usize, missing: bool) -> Resu
     const GROUPS: usize = 6;
     const LOOKS: usize = 12;
     let mut random = Context::new(1).random("looks", [0, 0]);
-    let looks: Vec<f64> =
-        (0..LOOKS * columns).map(|_| random.random_range(-1.0..1.0)).collect();
+    let looks: Vec<f64> = (0..LOOKS * columns).map(|_| random.random_range(-1.0..1.0)).collect();
     let mut values = Vec::with_capacity(rows * columns);
     for _ in 0..rows {
         let shown: [usize; GROUPS] = std::array::from_fn(|_| random.random_range(0..LOOKS));

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use mereo_core::math::entropy_bits;
 use mereo_core::{
-    AnyTable, Cells, Context, Dense, Error, Labels, Parts, PartsView, Picture, Plan, Real, Reconstruct,
-    Result, Table, reconstruct, with_table,
+    AnyTable, Cells, Context, Dense, Error, Labels, Parts, PartsView, Picture, Plan, Real,
+    Reconstruct, Result, Table, reconstruct, with_table,
 };
 use mereo_data::steps::{StepKind, Steps};
 use mereo_data::toy::{Recovery, Toy};

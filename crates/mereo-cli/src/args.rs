@@ -7,8 +7,8 @@ use mereo_core::{Context, Likelihood, Result};
 use mereo_data::{Kind, ReadOptions};
 
 use crate::{
-    classify, completions, compress, decompress, demo, denoise, encode, explain, field, fit, patches,
-    reconstruct, report, sample, score, segment, show, toy,
+    classify, completions, compress, decompress, demo, denoise, encode, explain, field, fit,
+    patches, reconstruct, report, sample, score, segment, show, toy,
 };
 
 const ABOUT: &str = "\

@@ -11,7 +11,7 @@ use mereo_field::denoise::{
     DenoiseMethod, DenoiseParams, Denoised, NoiseCost, Shape, binary, grey,
 };
 use mereo_field::learn::{LabelPicture, differences_pseudo_likelihood, potts_pseudo_likelihood};
-use mereo_field::{Neighbours, Kind};
+use mereo_field::{Kind, Neighbours};
 use mereo_report::{FieldPage, MethodTried, ShownPicture, write_field};
 use serde_json::json;
 
@@ -255,7 +255,12 @@ fn difference(a: &Pixels, b: &Pixels) -> String {
 }
 
 /// Cleans all channels; of two levels the brightness alone.
-fn clean(seen: &Pixels, levels: usize, params: &DenoiseParams, context: &Context) -> Result<Cleaned> {
+fn clean(
+    seen: &Pixels,
+    levels: usize,
+    params: &DenoiseParams,
+    context: &Context,
+) -> Result<Cleaned> {
     let start = Instant::now();
     let size = (seen.height, seen.width);
     if levels == 2 {
@@ -267,7 +272,8 @@ fn clean(seen: &Pixels, levels: usize, params: &DenoiseParams, context: &Context
     let mut picture = seen.clone();
     let mut channels = Vec::new();
     for channel in 0..seen.channels {
-        let own: Vec<u8> = seen.bytes.iter().skip(channel).step_by(seen.channels).copied().collect();
+        let own: Vec<u8> =
+            seen.bytes.iter().skip(channel).step_by(seen.channels).copied().collect();
         let found = grey(&own, size, params, context)?;
         let places = picture.bytes.iter_mut().skip(channel).step_by(seen.channels);
         places.zip(&found.pixels).for_each(|(out, new)| *out = *new);

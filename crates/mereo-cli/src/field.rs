@@ -12,8 +12,8 @@ use mereo_report::{FieldPage, MethodTried, write_field};
 use serde_json::json;
 
 use crate::args::Threads;
-use crate::output::{self, Voice};
 use crate::interrupt;
+use crate::output::{self, Voice};
 
 /// Ask a random field: marginals, most probable state, log Z
 ///
@@ -96,13 +96,13 @@ pub(crate) fn run(args: &FieldArgs, voice: Voice) -> Result<ExitCode> {
             }
         }
     }
-    let called =
-        |i: usize| names[i].clone().unwrap_or_else(|| format!("variable {i}"));
+    let called = |i: usize| names[i].clone().unwrap_or_else(|| format!("variable {i}"));
     let listed: Vec<(String, Vec<f64>)> = answer.marginals.as_ref().map_or_else(Vec::new, |m| {
         (0..field.variables()).map(|i| (called(i), m.of(i).to_vec())).collect()
     });
     if let Some(report) = &args.report {
-        let watched = if method == Method::Bp { "largest change of a message" } else { "free energy" };
+        let watched =
+            if method == Method::Bp { "largest change of a message" } else { "free energy" };
         let page = FieldPage {
             title: "A random field",
             about: format!(

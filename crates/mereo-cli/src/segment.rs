@@ -242,7 +242,8 @@ fn scribbles(path: &Path, picture: &Pixels) -> Result<Vec<u8>> {
     let mut marks = read_labels(path)?;
     if (marks.height, marks.width) != (picture.height, picture.width) {
         let found = format!("{} x {} pixels", marks.width, marks.height);
-        let expected = format!("as many as the picture has, {} x {}", picture.width, picture.height);
+        let expected =
+            format!("as many as the picture has, {} x {}", picture.width, picture.height);
         return Err(Error::found(Place::file(path), found, expected));
     }
     if marks.bytes.iter().all(|m| matches!(m, 0 | 128 | 255)) {
@@ -311,7 +312,8 @@ fn supervised(
         let (picture, truth) = (read_pixels(picture_path)?, read_labels(path)?);
         if (truth.height, truth.width) != (picture.height, picture.width) {
             let found = format!("{} x {} pixels", truth.width, truth.height);
-            let expected = format!("as many as its picture has, {} x {}", picture.width, picture.height);
+            let expected =
+                format!("as many as its picture has, {} x {}", picture.width, picture.height);
             return Err(Error::found(Place::file(path), found, expected));
         }
         let open = truth.bytes.iter().all(|v| matches!(v, 0 | 128 | 255));
@@ -324,7 +326,8 @@ fn supervised(
     }
     let colours = learn(&examples, context)?;
     let strength = colours.strength().unwrap_or(0.0);
-    let params = SegmentParams { telling: Telling::Regression, strength, ..SegmentParams::default() };
+    let params =
+        SegmentParams { telling: Telling::Regression, strength, ..SegmentParams::default() };
     save(&colours, &params, model)?;
     // How well it does where it learned.
     let (mut wrong, mut all) = (0usize, 0usize);
@@ -369,7 +372,8 @@ fn report(
     seconds: f64,
 ) -> Result<()> {
     let (out, sure) = (cutout(picture, cut, object), probability(picture, cut, object));
-    let shown = |caption: &'static str, p: &'_ Pixels| -> (&'static str, Pixels) { (caption, p.clone()) };
+    let shown =
+        |caption: &'static str, p: &'_ Pixels| -> (&'static str, Pixels) { (caption, p.clone()) };
     let pictures = [
         shown("As seen", picture),
         shown("The object", &out),

@@ -46,7 +46,16 @@ pub enum Method {
 impl Method {
     /// Their names, as they are parsed.
     pub const NAMES: [&'static str; 10] = [
-        "exact", "mean-field", "bp", "gibbs", "icm", "cut", "expansion", "trws", "linear", "integer",
+        "exact",
+        "mean-field",
+        "bp",
+        "gibbs",
+        "icm",
+        "cut",
+        "expansion",
+        "trws",
+        "linear",
+        "integer",
     ];
 
     /// All of them.

@@ -54,7 +54,8 @@ pub fn free_energy<F: Pairwise>(field: &F, q: &Marginals) -> f64 {
         }
         let q = q.of(i);
         let expected = q.iter().zip(field.unary(i)).zip(&told);
-        -entropy(q) - expected.map(|((q, b), t)| if *q > 0.0 { q * (b + t) } else { 0.0 }).sum::<f64>()
+        -entropy(q)
+            - expected.map(|((q, b), t)| if *q > 0.0 { q * (b + t) } else { 0.0 }).sum::<f64>()
     });
     each.sum()
 }

@@ -173,7 +173,11 @@ fn finite() -> String {
     format!("a finite number of magnitude at most {MOST_POTENTIAL:e}")
 }
 
-fn wrong(variable: usize, found: impl std::fmt::Display, expected: impl std::fmt::Display) -> Error {
+fn wrong(
+    variable: usize,
+    found: impl std::fmt::Display,
+    expected: impl std::fmt::Display,
+) -> Error {
     Error::found(Place::default(), format!("variable {variable}: {found}"), expected)
 }
 
@@ -228,7 +232,8 @@ mod tests {
 
     #[test]
     fn scores_of_hidden_and_observed_add_up() {
-        let mut field = Field::new(vec![vec![0.3, 0.1], vec![0.2, 0.7, 0.0], vec![1.0, 2.0]]).unwrap();
+        let mut field =
+            Field::new(vec![vec![0.3, 0.1], vec![0.2, 0.7, 0.0], vec![1.0, 2.0]]).unwrap();
         field.couple(0, 1, vec![0.1, 0.2, 0.3, 0.4, 0.5, 0.6]).unwrap();
         field.couple(2, 1, vec![0.1, 0.2, 0.3, 0.4, 0.5, 0.6]).unwrap();
         field.couple(2, 0, vec![0.1, 0.9, 0.3, 0.4]).unwrap();

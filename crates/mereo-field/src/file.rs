@@ -82,9 +82,8 @@ impl FieldFile {
 impl Document {
     fn field(self) -> Result<FieldFile> {
         let count = self.variables.len();
-        let wrong = |found: String, expected: String| {
-            Err(Error::found(Place::default(), found, expected))
-        };
+        let wrong =
+            |found: String, expected: String| Err(Error::found(Place::default(), found, expected));
         let mut in_all = 0;
         for (i, variable) in self.variables.iter().enumerate() {
             in_all += variable.labels.min(MOST_LABELS);

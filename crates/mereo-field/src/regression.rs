@@ -84,7 +84,8 @@ impl Regression {
     pub fn from_weights(labels: usize, weights: Vec<f64>) -> Option<Self> {
         let wide = weights.len().checked_div(labels)?;
         let fits = labels * wide == weights.len() && wide > 0;
-        (fits && weights.iter().all(|w| w.is_finite())).then(|| Self { features: wide - 1, weights })
+        (fits && weights.iter().all(|w| w.is_finite()))
+            .then(|| Self { features: wide - 1, weights })
     }
 
     /// `[labels, features + 1]`, the constant last.
@@ -210,7 +211,8 @@ mod tests {
     fn offsets_and_constant_features_change_nothing() {
         let mut random = Context::new(0).random("examples", [0, 0]);
         let features: Vec<f64> = (0..200).map(|_| random.random_range(-1.0..1.0)).collect();
-        let labels: Vec<u8> = features.chunks(2).map(|f| u8::from(f[0] + 0.3 * f[1] > 0.1)).collect();
+        let labels: Vec<u8> =
+            features.chunks(2).map(|f| u8::from(f[0] + 0.3 * f[1] > 0.1)).collect();
         let plain = Regression::fit(&features, 2, &labels, 2, None, 1.0).unwrap();
         let far: Vec<f64> =
             features.chunks(2).flat_map(|f| [1e6 + f[0], f[1] * 1e-3, 7.0]).collect();

@@ -7,7 +7,12 @@ use crate::{Field, Pairwise};
 
 /// A connected random field with loops: each variable is coupled to an earlier one, and half of the
 /// other pairs are coupled too. Couplings are from `-strength` to `strength`.
-pub(crate) fn random_field(context: &Context, variables: usize, labels: usize, strength: f64) -> Field {
+pub(crate) fn random_field(
+    context: &Context,
+    variables: usize,
+    labels: usize,
+    strength: f64,
+) -> Field {
     let mut random = context.random("field", [variables as u64, labels as u64]);
     let sizes: Vec<usize> = (0..variables).map(|_| random.random_range(2..=labels)).collect();
     let mut number = |most: f64| (random.random::<f64>() * 2.0 - 1.0) * most;
@@ -26,7 +31,12 @@ pub(crate) fn random_field(context: &Context, variables: usize, labels: usize, s
 }
 
 /// As [`random_field`], without loops.
-pub(crate) fn random_tree(context: &Context, variables: usize, labels: usize, strength: f64) -> Field {
+pub(crate) fn random_tree(
+    context: &Context,
+    variables: usize,
+    labels: usize,
+    strength: f64,
+) -> Field {
     let mut random = context.random("tree", [variables as u64, labels as u64]);
     let sizes: Vec<usize> = (0..variables).map(|_| random.random_range(1..=labels)).collect();
     let unary = sizes.iter().map(|&n| (0..n).map(|_| random.random_range(-1.0..1.0)).collect());

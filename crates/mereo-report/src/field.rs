@@ -137,23 +137,27 @@ fn marginals(page: &FieldPage<'_>) -> Option<Section> {
     }
     let labels = page.marginals.iter().map(|m| m.1.len()).max().unwrap_or(0);
     let shown = page.marginals.iter().take(MOST);
-    Some(section("marginals", "Marginals", html! {
-        p { "How probable each label of each variable is." }
-        (scrolled_table("Marginals", &html! {
-            th scope="col" { "Variable" }
-            @for label in 0..labels { th.num scope="col" { "Label " (label) } }
-        }, &html! {
-            @for (name, values) in shown {
-                tr {
-                    th scope="row" { (text::name(name)) }
-                    @for value in values { td.num { (format!("{value:.4}")) } }
+    Some(section(
+        "marginals",
+        "Marginals",
+        html! {
+            p { "How probable each label of each variable is." }
+            (scrolled_table("Marginals", &html! {
+                th scope="col" { "Variable" }
+                @for label in 0..labels { th.num scope="col" { "Label " (label) } }
+            }, &html! {
+                @for (name, values) in shown {
+                    tr {
+                        th scope="row" { (text::name(name)) }
+                        @for value in values { td.num { (format!("{value:.4}")) } }
+                    }
                 }
+            }))
+            @if page.marginals.len() > MOST {
+                p.quiet { (text::count(page.marginals.len() - MOST)) " more are not shown." }
             }
-        }))
-        @if page.marginals.len() > MOST {
-            p.quiet { (text::count(page.marginals.len() - MOST)) " more are not shown." }
-        }
-    }))
+        },
+    ))
 }
 
 fn trace(page: &FieldPage<'_>) -> Option<Section> {
@@ -179,11 +183,15 @@ fn trace(page: &FieldPage<'_>) -> Option<Section> {
         }
     };
     let about = format!("{name} by sweep");
-    Some(section("sweeps", "Sweep by sweep", html! {
-        figure {
-            (chart::frame(&about, (&x, "sweep"), (&y, name), &inside))
-        }
-    }))
+    Some(section(
+        "sweeps",
+        "Sweep by sweep",
+        html! {
+            figure {
+                (chart::frame(&about, (&x, "sweep"), (&y, name), &inside))
+            }
+        },
+    ))
 }
 
 fn methods(page: &FieldPage<'_>) -> Option<Section> {
@@ -218,16 +226,20 @@ fn methods(page: &FieldPage<'_>) -> Option<Section> {
 
 fn facts(page: &FieldPage<'_>) -> Option<Section> {
     (!page.facts.is_empty()).then(|| {
-        section("facts", "What was used", html! {
-            (scrolled_table("What was used", &html! {
-                th scope="col" { "" }
-                th scope="col" { "" }
-            }, &html! {
-                @for (name, value) in &page.facts {
-                    tr { th scope="row" { (name) } td { (text::name(value)) } }
-                }
-            }))
-        })
+        section(
+            "facts",
+            "What was used",
+            html! {
+                (scrolled_table("What was used", &html! {
+                    th scope="col" { "" }
+                    th scope="col" { "" }
+                }, &html! {
+                    @for (name, value) in &page.facts {
+                        tr { th scope="row" { (name) } td { (text::name(value)) } }
+                    }
+                }))
+            },
+        )
     })
 }
 
@@ -238,10 +250,15 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_left_out_and_nothing_breaks_the_page() {
         let bytes = [0, 128, 255];
-        let good = ShownPicture { caption: "before", height: 1, width: 3, channels: 1, bytes: &bytes };
+        let good =
+            ShownPicture { caption: "before", height: 1, width: 3, channels: 1, bytes: &bytes };
         let page = FieldPage {
             title: "t",
-            pictures: vec![good, ShownPicture { channels: 2, ..good }, ShownPicture { width: 9, ..good }],
+            pictures: vec![
+                good,
+                ShownPicture { channels: 2, ..good },
+                ShownPicture { width: 9, ..good },
+            ],
             trace: ("energy", &[f64::NAN, 1.0]),
             marginals: vec![("<x>".into(), vec![0.25, 0.75])],
             ..FieldPage::default()

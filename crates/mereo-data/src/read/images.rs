@@ -264,9 +264,8 @@ fn labels(shots: &[Shot]) -> Option<Labels> {
 
 /// A picture of any format that can be read, and which it is.
 pub(super) fn decode_any(bytes: &[u8]) -> Result<(DynamicImage, ImageFormat)> {
-    let format = format_of(bytes).ok_or_else(|| {
-        Error::found(Place::default(), "no picture", "PNG, JPEG, PNM or WebP")
-    })?;
+    let format = format_of(bytes)
+        .ok_or_else(|| Error::found(Place::default(), "no picture", "PNG, JPEG, PNM or WebP"))?;
     Ok((decode(bytes, format)?, format))
 }
 

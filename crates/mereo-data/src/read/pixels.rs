@@ -42,6 +42,11 @@ impl Pixels {
         let (image, _) = images::decode_any(bytes).map_err(|e| e.in_file(path))?;
         Ok(pixels(&image))
     }
+
+    /// As [`read_labels`], of a file's bytes; `path` is what errors call it.
+    pub fn labels_from_bytes(bytes: &[u8], path: &Path) -> Result<Self> {
+        labels(bytes, path)
+    }
 }
 
 fn pixels(image: &DynamicImage) -> Pixels {
@@ -66,11 +71,15 @@ fn pixels(image: &DynamicImage) -> Pixels {
 /// ```
 pub fn read_labels(path: &Path) -> Result<Pixels> {
     let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-    let (image, format) = images::decode_any(&bytes).map_err(|e| e.in_file(path))?;
+    Pixels::labels_from_bytes(&bytes, path)
+}
+
+fn labels(bytes: &[u8], path: &Path) -> Result<Pixels> {
+    let (image, format) = images::decode_any(bytes).map_err(|e| e.in_file(path))?;
     let (height, width) = (image.height() as usize, image.width() as usize);
     // The picture was decoded, so its size is no lie.
     if format == ImageFormat::Png
-        && let Some(bytes) = palette(&bytes, height, width)
+        && let Some(bytes) = palette(bytes, height, width)
     {
         return Ok(Pixels { height, width, channels: 1, bytes });
     }
@@ -81,7 +90,8 @@ pub fn read_labels(path: &Path) -> Result<Pixels> {
     let mut bytes = Vec::with_capacity(height * width);
     for (at, pixel) in seen.bytes.chunks_exact(3).enumerate() {
         if pixel[0] != pixel[1] || pixel[1] != pixel[2] {
-            let found = format!("the colour {pixel:?} at row {}, column {}", at / width, at % width);
+            let found =
+                format!("the colour {pixel:?} at row {}, column {}", at / width, at % width);
             let expected = "a picture of labels: a palette or grey levels, saved without loss";
             return Err(Error::found(Place::file(path), found, expected));
         }

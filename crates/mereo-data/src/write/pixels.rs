@@ -37,7 +37,9 @@ pub fn write_pixels(path: &Path, picture: &Pixels) -> Result<()> {
         1 => png::ColorType::Grayscale,
         3 => png::ColorType::Rgb,
         4 => png::ColorType::Rgba,
-        n => return Err(Error::option("picture", format!("{n} channels cannot be written as PNG"))),
+        n => {
+            return Err(Error::option("picture", format!("{n} channels cannot be written as PNG")));
+        }
     };
     encode(path, picture, colour, None)
 }

@@ -44,8 +44,8 @@ pub fn expansion<F: Pairwise>(
     context: &Context,
 ) -> Decided {
     let n = field.variables();
-    let mut labels = start
-        .map_or_else(|| (0..n).map(|i| largest(field.unary(i))).collect(), <[usize]>::to_vec);
+    let mut labels =
+        start.map_or_else(|| (0..n).map(|i| largest(field.unary(i))).collect(), <[usize]>::to_vec);
     let mut edges = Vec::new();
     field.for_each_edge(|a, link| edges.push((a, link.to)));
     let mut topology = Topology::new(n, &edges);
@@ -98,9 +98,9 @@ fn expand<F: Pairwise>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Field;
     use crate::infer::enumerate_best;
     use crate::testing::{random_field, random_submodular};
-    use crate::Field;
 
     #[test]
     fn two_labels_that_agree_are_exact() {
@@ -120,7 +120,9 @@ mod tests {
             let free = random_field(&context, 6, 4, 0.0);
             let labels = 4;
             let costs: Vec<Vec<f64>> = (0..6)
-                .map(|i| (0..labels).map(|m| -free.unary(i).get(m).map_or(0.7, |v| v.abs())).collect())
+                .map(|i| {
+                    (0..labels).map(|m| -free.unary(i).get(m).map_or(0.7, |v| v.abs())).collect()
+                })
                 .collect();
             let mut field = Field::new(costs).unwrap();
             for (a, b) in [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 3), (1, 4)] {

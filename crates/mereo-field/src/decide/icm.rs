@@ -17,8 +17,8 @@ use crate::{Decided, Pairwise};
 /// ```
 pub fn icm<F: Pairwise>(field: &F, start: Option<&[usize]>, sweeps: usize) -> Decided {
     let n = field.variables();
-    let mut labels = start
-        .map_or_else(|| (0..n).map(|i| largest(field.unary(i))).collect(), <[usize]>::to_vec);
+    let mut labels =
+        start.map_or_else(|| (0..n).map(|i| largest(field.unary(i))).collect(), <[usize]>::to_vec);
     let (mut scores, mut trace) = (Vec::new(), Vec::new());
     for _ in 0..sweeps {
         let mut changed = false;

@@ -181,7 +181,11 @@ mod tests {
                 let wrong = found.pixels.iter().zip(&clean).filter(|(a, b)| (**a == 255) != **b);
                 let share = wrong.count() as f64 / 4096.0;
                 let most = if method == DenoiseMethod::Icm { 0.6 } else { 0.3 };
-                assert!(share < most * p, "{method:?} at {p}: {share}, {found:?}", found = (found.noise, found.coupling));
+                assert!(
+                    share < most * p,
+                    "{method:?} at {p}: {share}, {found:?}",
+                    found = (found.noise, found.coupling)
+                );
                 assert!((found.noise - p).abs() < 0.04, "{p}: {}", found.noise);
             }
         }
@@ -205,9 +209,12 @@ mod tests {
 
     #[test]
     fn empty_flat_and_tiny_pictures_are_fine() {
-        for (size, seen) in
-            [((0, 0), vec![]), ((1, 1), vec![true]), ((2, 2), vec![false; 4]), ((1, 9), vec![true; 9])]
-        {
+        for (size, seen) in [
+            ((0, 0), vec![]),
+            ((1, 1), vec![true]),
+            ((2, 2), vec![false; 4]),
+            ((1, 9), vec![true; 9]),
+        ] {
             for method in DenoiseMethod::ALL {
                 let params = DenoiseParams { method, ..DenoiseParams::default() };
                 let found = binary(&seen, size, &params, &Context::new(0)).unwrap();

@@ -56,9 +56,7 @@ pub fn grey(
         Decided { labels: means, energy, bound: None, kind: Kind::Estimate, trace: inferred.trace }
     };
     let decided = match params.method {
-        DenoiseMethod::MeanField => {
-            of_marginals(grid_mean_field(&grid, &sweeps(12), context)?)
-        }
+        DenoiseMethod::MeanField => of_marginals(grid_mean_field(&grid, &sweeps(12), context)?),
         DenoiseMethod::Gibbs => {
             let params = GibbsParams { burn_in: 8, sweeps: 16, chains: 2 };
             of_marginals(gibbs(&grid, &params, context)?)
@@ -221,7 +219,8 @@ mod tests {
     }
 
     fn squares(a: &[u8], b: &[u8]) -> f64 {
-        a.iter().zip(b).map(|(a, b)| f64::from(a.abs_diff(*b)).powi(2)).sum::<f64>() / a.len() as f64
+        a.iter().zip(b).map(|(a, b)| f64::from(a.abs_diff(*b)).powi(2)).sum::<f64>()
+            / a.len() as f64
     }
 
     #[test]

@@ -75,8 +75,7 @@ impl Colours {
         new.factors.iter_mut().for_each(|f| f.resize(rows * across * grid.labels, 0.0));
         for i in 0..grid.variables() {
             let (colour, place) = new.place(grid, i);
-            let factor =
-                &mut new.factors[colour][place * grid.labels..(place + 1) * grid.labels];
+            let factor = &mut new.factors[colour][place * grid.labels..(place + 1) * grid.labels];
             factor.copy_from_slice(grid.unary(i));
             softmax(factor);
         }

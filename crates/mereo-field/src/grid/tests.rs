@@ -2,9 +2,9 @@ use mereo_core::Context;
 use rand::RngExt;
 
 use super::*;
+use crate::Field;
 use crate::decide::{ExpansionParams, TrwsParams, cut, expansion, trws};
 use crate::infer::{MeanFieldParams, enumerate, enumerate_best, mean_field};
-use crate::Field;
 
 /// The same field with tables.
 fn as_field(grid: &Grid) -> Field {

@@ -45,7 +45,11 @@ impl Default for BeliefParams {
 /// assert!((bp.log_z.unwrap() - exact.log_z.unwrap()).abs() < 1e-12); // a tree
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
-pub fn belief<F: Pairwise>(field: &F, params: &BeliefParams, context: &Context) -> Result<Inferred> {
+pub fn belief<F: Pairwise>(
+    field: &F,
+    params: &BeliefParams,
+    context: &Context,
+) -> Result<Inferred> {
     let (messages, trace, converged) = pass(field, params, context, F::sum_message)?;
     let n = field.variables();
     let mut marginals = Marginals::new((0..n).map(|i| field.labels(i)));
@@ -63,7 +67,9 @@ pub fn belief<F: Pairwise>(field: &F, params: &BeliefParams, context: &Context) 
             let labels = other.len();
             let at = field.links(link.to).position(|l| l.edge == link.edge).unwrap_or(0);
             view.clear();
-            view.extend(other.iter().zip(messages.received(link.to, at, labels)).map(|(b, m)| b - m));
+            view.extend(
+                other.iter().zip(messages.received(link.to, at, labels)).map(|(b, m)| b - m),
+            );
             told.resize(own.len(), 0.0);
             field.sum_message(link, &view, &mut told);
             let mut joint: Vec<f64> = without.iter().zip(&told).map(|(a, b)| a + b).collect();
@@ -76,7 +82,11 @@ pub fn belief<F: Pairwise>(field: &F, params: &BeliefParams, context: &Context) 
 }
 
 /// A state of little energy from messages of best labels (max-product).
-pub fn belief_best<F: Pairwise>(field: &F, params: &BeliefParams, context: &Context) -> Result<Decided> {
+pub fn belief_best<F: Pairwise>(
+    field: &F,
+    params: &BeliefParams,
+    context: &Context,
+) -> Result<Decided> {
     let (messages, ..) = pass(field, params, context, F::max_message)?;
     let mut own = Vec::new();
     let mut labels = vec![0; field.variables()];
@@ -105,7 +115,10 @@ fn pass<F: Pairwise>(
     reduce: impl Fn(&F, crate::Link, &[f64], &mut [f64]),
 ) -> Result<(Messages, Vec<f64>, bool)> {
     if !(0.0..1.0).contains(&params.damping) {
-        return Err(Error::option("damping", format!("{} is not from 0 to below 1", params.damping)));
+        return Err(Error::option(
+            "damping",
+            format!("{} is not from 0 to below 1", params.damping),
+        ));
     }
     let n = field.variables();
     let mut messages = Messages::new(field)?;

@@ -95,8 +95,8 @@ fn for_each_state<F: Pairwise>(field: &F, mut visit: impl FnMut(&[usize], f64)) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{random_field, states};
     use crate::Field;
+    use crate::testing::{random_field, states};
     use mereo_core::Context;
 
     #[test]

@@ -111,8 +111,10 @@ mod tests {
         for seed in 0..20 {
             let context = Context::new(seed);
             let field = random_field(&context, 5, 3, 1.0);
-            let (drawn, exact) =
-                (gibbs(&field, &GibbsParams::default(), &context).unwrap(), enumerate(&field).unwrap());
+            let (drawn, exact) = (
+                gibbs(&field, &GibbsParams::default(), &context).unwrap(),
+                enumerate(&field).unwrap(),
+            );
             let pairs = drawn.marginals.values().iter().zip(exact.marginals.values());
             let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(worst < 0.03, "seed {seed}: {worst}");

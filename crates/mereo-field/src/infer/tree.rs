@@ -84,7 +84,8 @@ pub fn tree<F: Pairwise>(field: &F) -> Result<Inferred> {
             // What the parent knows, without what this variable told it.
             message.resize(field.labels(link.to), 0.0);
             field.sum_message(link.reversed(i), up.of(i), &mut message);
-            let view: Vec<f64> = told.of(link.to).iter().zip(&message).map(|(t, m)| t - m).collect();
+            let view: Vec<f64> =
+                told.of(link.to).iter().zip(&message).map(|(t, m)| t - m).collect();
             let mut down = vec![0.0; field.labels(i)];
             field.sum_message(link, &view, &mut down);
             told.of_mut(i).iter_mut().zip(&down).for_each(|(t, d)| *t += d);

@@ -124,7 +124,8 @@ pub fn mean_field_likelihood(
     let mut x: Vec<f64> = start.bias;
     x.extend(start.edges.iter().map(|e| e.2));
     let ridge = ridge / n;
-    let params = MeanFieldParams { sweeps: 500, tolerance: 1e-10, trace: false, ..Default::default() };
+    let params =
+        MeanFieldParams { sweeps: 500, tolerance: 1e-10, trace: false, ..Default::default() };
     minimise(&mut x, STEPS, TOLERANCE, |x, gradient| {
         let field = machine(edges, variables, x).field();
         let mean = field.and_then(|field| mean_field(&field, None, &params, context));

@@ -40,7 +40,8 @@ fn check(pictures: &[LabelPicture<'_>], labels: usize) -> Result<()> {
         p.labels.len() == p.height * p.width && p.labels.iter().all(|m| usize::from(*m) < labels)
     };
     if pictures.iter().all(|p| p.labels.is_empty()) || !pictures.iter().all(fits) {
-        let problem = format!("expected pictures of labels below {labels}, with at least one pixel");
+        let problem =
+            format!("expected pictures of labels below {labels}, with at least one pixel");
         return Err(Error::option("examples", problem));
     }
     Ok(())
@@ -133,7 +134,8 @@ pub fn potts_mean_field(
 ) -> Result<PottsCoupling> {
     check(pictures, labels)?;
     let differ = differing(pictures, neighbours);
-    let params = MeanFieldParams { sweeps: 100, tolerance: 1e-5, trace: false, ..Default::default() };
+    let params =
+        MeanFieldParams { sweeps: 100, tolerance: 1e-5, trace: false, ..Default::default() };
     let expected = |weight: f64| -> Result<f64> {
         let (mut apart, mut all) = (0.0, 0.0);
         for p in pictures.iter().filter(|p| !p.labels.is_empty()) {
@@ -142,8 +144,14 @@ pub fn potts_mean_field(
                 .collect();
             let unary = Unary::Table(table, p.labels.iter().map(|m| u16::from(*m)).collect());
             let size = (p.height, p.width);
-            let grid =
-                Grid::new(size, labels, neighbours, unary, Coupling::Potts, Weights::Shared(weight))?;
+            let grid = Grid::new(
+                size,
+                labels,
+                neighbours,
+                unary,
+                Coupling::Potts,
+                Weights::Shared(weight),
+            )?;
             let mean = grid_mean_field(&grid, &params, context)?;
             grid.for_each_edge(|i, link| {
                 let pairs = mean.marginals.of(i).iter().zip(mean.marginals.of(link.to));
@@ -175,13 +183,16 @@ mod tests {
     /// A picture drawn from a Potts field by Gibbs sampling.
     fn drawn(size: usize, labels: usize, weight: f64) -> Vec<u8> {
         let mut random = Context::new(4).random("potts", [0, 0]);
-        let mut picture: Vec<u8> =
-            (0..size * size).map(|_| draw(&vec![1.0; labels], &mut random).unwrap() as u8).collect();
+        let mut picture: Vec<u8> = (0..size * size)
+            .map(|_| draw(&vec![1.0; labels], &mut random).unwrap() as u8)
+            .collect();
         for _ in 0..200 {
             for at in 0..size * size {
                 let mut scores = vec![0.0; labels];
                 let p = LabelPicture { height: size, width: size, labels: &picture };
-                around(&p, Neighbours::Four, (at / size, at % size), |m, c| scores[m] += weight * c);
+                around(&p, Neighbours::Four, (at / size, at % size), |m, c| {
+                    scores[m] += weight * c
+                });
                 softmax(&mut scores);
                 picture[at] = draw(&scores, &mut random).unwrap() as u8;
             }

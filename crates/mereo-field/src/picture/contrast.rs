@@ -1,7 +1,7 @@
 //! How strongly neighbours are coupled where they look alike, and how little across an edge.
 
-use crate::grid::STEPS;
 use crate::Neighbours;
+use crate::grid::STEPS;
 
 /// `strength · exp(-‖Δ‖²/2s) / distance` for each edge of a grid, as [`Weights::PerEdge`](crate::Weights) wants them,
 /// Δ the difference of two pixels' channels and s the mean of its square over all edges (Boykov and
@@ -28,7 +28,9 @@ pub fn contrast_weights(
             let i = y * width + x;
             for (d, (down, right)) in STEPS[..count].iter().enumerate() {
                 let there = y.checked_add_signed(*down).zip(x.checked_add_signed(*right));
-                let Some((y, x)) = there.filter(|&(y, x)| y < height && x < width) else { continue };
+                let Some((y, x)) = there.filter(|&(y, x)| y < height && x < width) else {
+                    continue;
+                };
                 let j = y * width + x;
                 let (a, b) = (&picture[i * channels..], &picture[j * channels..]);
                 let square: f64 = (0..channels).map(|c| (a[c] - b[c]).powi(2)).sum();

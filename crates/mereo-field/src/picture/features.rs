@@ -47,7 +47,8 @@ fn means(picture: &[f64], (height, width): (usize, usize), reach: usize) -> Vec<
         for x in 0..width {
             for c in 0..3 {
                 row[c] += picture[(y * width + x) * 3 + c];
-                sums[(y + 1) * stride + (x + 1) * 3 + c] = sums[y * stride + (x + 1) * 3 + c] + row[c];
+                sums[(y + 1) * stride + (x + 1) * 3 + c] =
+                    sums[y * stride + (x + 1) * 3 + c] + row[c];
             }
         }
     }

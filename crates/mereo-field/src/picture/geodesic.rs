@@ -37,7 +37,8 @@ pub fn geodesic(
         for near_y in y.saturating_sub(1)..(y + 2).min(height) {
             for near_x in x.saturating_sub(1)..(x + 2).min(width) {
                 let j = near_y * width + near_x;
-                let length = if near_y == y || near_x == x { 1.0 } else { std::f64::consts::SQRT_2 };
+                let length =
+                    if near_y == y || near_x == x { 1.0 } else { std::f64::consts::SQRT_2 };
                 let there = here + length * (toll + f64::midpoint(steep[i], steep[j]));
                 if there < far[j] {
                     far[j] = there;

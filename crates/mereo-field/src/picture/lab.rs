@@ -15,7 +15,8 @@ pub fn lab(pixels: &[u8], channels: usize) -> Vec<f64> {
             if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
         })
         .collect();
-    let root = |t: f64| if t > 216.0 / 24_389.0 { t.cbrt() } else { t * 841.0 / 108.0 + 4.0 / 29.0 };
+    let root =
+        |t: f64| if t > 216.0 / 24_389.0 { t.cbrt() } else { t * 841.0 / 108.0 + 4.0 / 29.0 };
     let mut lab = Vec::with_capacity(pixels.len() / channels.max(1) * 3);
     for pixel in pixels.chunks_exact(channels.max(1)) {
         let [r, g, b] = match pixel {

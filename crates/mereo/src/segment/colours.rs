@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use mereo_core::{Context, Dense, Error, Manifest, ModelFile, Plan, Result, Silent, Table, Tensor, score};
+use mereo_core::{
+    Context, Dense, Error, Manifest, ModelFile, Plan, Result, Silent, Table, Tensor, score,
+};
 use mereo_field::Regression;
 use mereo_field::picture::{FEATURES, features};
 use mereo_mixture::{Covariance, Gmm, GmmParams, gaussian};
@@ -112,7 +114,9 @@ impl Colours {
                 let table = Table::from(Dense::new(pixels, 3, narrow)?);
                 for (label, mixture) in mixtures.iter().enumerate() {
                     let scores = score::<f32>(mixture, &table, context)?;
-                    for (out, score) in logs.iter_mut().skip(label).step_by(labels).zip(&scores.rows) {
+                    for (out, score) in
+                        logs.iter_mut().skip(label).step_by(labels).zip(&scores.rows)
+                    {
                         *out = *score;
                     }
                 }
@@ -158,9 +162,11 @@ impl Colours {
         let told = if file.get("regression").is_some() {
             let weights = file.take_shaped("regression", &[labels, FEATURES + 1], path)?;
             let regression = Regression::from_weights(labels, weights);
-            Told::Regression(regression.ok_or_else(|| {
-                Error::model_file(path, "`regression` does not fit the labels")
-            })?)
+            Told::Regression(
+                regression.ok_or_else(|| {
+                    Error::model_file(path, "`regression` does not fit the labels")
+                })?,
+            )
         } else {
             let each = (0..labels).map(|label| {
                 let mut own = ModelFile::new(Manifest::new(Gmm::KIND));
@@ -172,7 +178,8 @@ impl Colours {
                 }
                 let mixture = Gmm::from_file(own, path)?;
                 if mixture.columns() != 3 {
-                    let problem = format!("mixture {label} has {} columns, expected 3", mixture.columns());
+                    let problem =
+                        format!("mixture {label} has {} columns, expected 3", mixture.columns());
                     return Err(Error::model_file(path, problem));
                 }
                 Ok(mixture)
@@ -224,7 +231,9 @@ fn mixture(seen: &[f64], pixels: &[usize], components: usize, context: &Context)
     let corners = [[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]];
     let rows: Vec<f64> = pixels
         .iter()
-        .flat_map(|&pixel| corners.iter().flat_map(move |corner| (0..3).map(move |c| (pixel, c, corner[c]))))
+        .flat_map(|&pixel| {
+            corners.iter().flat_map(move |corner| (0..3).map(move |c| (pixel, c, corner[c])))
+        })
         .map(|(pixel, c, corner)| seen[3 * pixel + c] + GRAIN * corner)
         .collect();
     let table = Table::from(Dense::new(pixels.len() * 4, 3, rows)?);

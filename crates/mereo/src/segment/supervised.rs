@@ -89,7 +89,8 @@ fn strength(examples: &[Example], regression: &Regression, label_of: &impl Fn(u8
             for (d, (down, right)) in [(0, 1), (1, 0), (1, 1), (1, -1)].into_iter().enumerate() {
                 for sign in [-1isize, 1] {
                     let (y, x) = (y + sign * down, x + sign * right);
-                    let inside = (0..height as isize).contains(&y) && (0..width as isize).contains(&x);
+                    let inside =
+                        (0..height as isize).contains(&y) && (0..width as isize).contains(&x);
                     if !inside {
                         continue;
                     }

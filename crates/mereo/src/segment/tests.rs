@@ -23,8 +23,8 @@ fn a_single_marked_pixel_each_is_enough() {
             for noise in [false, true] {
                 let params = SegmentParams { telling, method, ..SegmentParams::default() };
                 let context = Context::new(0);
-                let cut =
-                    segment(&two_halves(noise), Some(&marks), None, &params, true, &context).unwrap();
+                let cut = segment(&two_halves(noise), Some(&marks), None, &params, true, &context)
+                    .unwrap();
                 assert!(right(&cut.labels), "{telling:?} {method:?} {noise}");
                 let shares = cut.probability.unwrap();
                 assert!(shares.chunks(2).all(|p| (p[0] + p[1] - 1.0).abs() < 1e-6));
@@ -66,13 +66,15 @@ fn colours_serve_the_next_picture_through_a_file() {
     for telling in [Telling::Mixtures, Telling::Regression] {
         let params = SegmentParams { telling, ..SegmentParams::default() };
         let context = Context::new(0);
-        let first = segment(&two_halves(true), Some(&marks), None, &params, false, &context).unwrap();
+        let first =
+            segment(&two_halves(true), Some(&marks), None, &params, false, &context).unwrap();
         let manifest = mereo_core::Manifest::new(Colours::KIND);
         let bytes = first.colours.to_file(manifest).to_bytes().unwrap();
         let file = mereo_core::ModelFile::from_bytes(&bytes, "a.safetensors".as_ref()).unwrap();
         let colours = Colours::from_file(file, "a.safetensors".as_ref()).unwrap();
         assert_eq!(colours, first.colours);
-        let next = segment(&two_halves(false), None, Some(&colours), &params, false, &context).unwrap();
+        let next =
+            segment(&two_halves(false), None, Some(&colours), &params, false, &context).unwrap();
         assert!(right(&next.labels), "{telling:?}");
     }
 }
@@ -87,7 +89,10 @@ fn threads_and_rounds() {
         segment(&two_halves(true), Some(&marks), None, &params, true, &context).unwrap()
     };
     let (one, three) = (on(1), on(3));
-    assert_eq!((&one.labels, one.energy, &one.probability), (&three.labels, three.energy, &three.probability));
+    assert_eq!(
+        (&one.labels, one.energy, &one.probability),
+        (&three.labels, three.energy, &three.probability)
+    );
     assert!(right(&one.labels) && one.trace.len() < 5, "{:?}", one.trace);
 }
 
@@ -95,7 +100,8 @@ fn threads_and_rounds() {
 fn marks_that_say_nothing_are_named() {
     let say = |marks: &[u8]| {
         let params = SegmentParams::default();
-        let error = segment(&two_halves(false), Some(marks), None, &params, false, &Context::new(0));
+        let error =
+            segment(&two_halves(false), Some(marks), None, &params, false, &Context::new(0));
         error.unwrap_err().to_string()
     };
     assert!(say(&[0; 1200]).contains("no marked pixel"));
