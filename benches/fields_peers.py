@@ -1,8 +1,8 @@
 """Peers of `mereo-benches fields` and of `mereo segment`, in one run.
 
-PyMaxflow on the grid that mereo-benches cuts; then, if the photographs are beside the project, OpenCV's GrabCut
+PyMaxflow on the grid that mereo-benches cuts; networkx on random fields that `mereo field --method cut` solves too; then, if the photographs are beside the project, OpenCV's GrabCut
 (5 iterations, seed 1, from the same scribbles) and `mereo segment` on each, with errors and CPU seconds. Words as
-arguments choose among `cut` and `grabcut`.
+arguments choose among `maxflow`, `networkx` and `grabcut`; a number says how many random fields.
 """
 
 import io
@@ -21,6 +21,7 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
+MEREO = os.environ.get("MEREO", str(ROOT / "target" / "release" / "mereo"))
 
 
 def asked(name):
@@ -62,6 +63,43 @@ def cut():
         print(f"PyMaxflow of {width} x {height}, {neighbours} neighbours: {1e3 * statistics.median(times):.1f} ms")
 
 
+def random_cuts(count):
+    """Least energies of random fields of two labels whose neighbours rather agree."""
+    import json
+    import networkx
+
+    if not os.path.exists(MEREO):
+        print("skipped: build the program first (cargo build --release), or say where it is in MEREO")
+        return
+    worst = 0.0
+    with tempfile.TemporaryDirectory() as work:
+        path = pathlib.Path(work) / "field.json"
+        for seed in range(count):
+            random = np.random.default_rng(seed)
+            n = int(random.integers(2, 30))
+            unary = random.normal(size=(n, 2))
+            pairs = [(a, b, random.exponential()) for b in range(n) for a in range(b) if random.random() < 4 / n]
+            graph = networkx.DiGraph()
+            graph.add_nodes_from(["s", "t"])
+            for i, (zero, one) in enumerate(unary):
+                graph.add_edge("s", i, capacity=one - min(zero, one))  # cut if i is 0
+                graph.add_edge(i, "t", capacity=zero - min(zero, one))  # cut if i is 1
+            for a, b, weight in pairs:
+                graph.add_edge(a, b, capacity=weight)
+                graph.add_edge(b, a, capacity=weight)
+            least = networkx.minimum_cut_value(graph, "s", "t") - unary.max(axis=1).sum()
+            path.write_text(json.dumps({
+                "variables": [{"labels": 2}] * n,
+                "unary": unary.tolist(),
+                "edges": [{"a": a, "b": b, "table": [[0, -w], [-w, 0]]} for a, b, w in pairs],
+            }))
+            told = subprocess.run([MEREO, "field", path, "--method", "cut", "--json"], check=True, capture_output=True)
+            answer = json.loads(told.stdout)
+            worst = max(worst, abs(answer["energy"] - least))
+            assert answer["kind"] == "exact" and worst < 1e-8, (seed, answer["energy"], least)
+    print(f"{count} random fields: energies as networkx finds them, at most {worst:.1e} apart")
+
+
 def photographs(names):
     found = {}
     for part in ("train", "test"):
@@ -81,8 +119,7 @@ def grabcut():
     if not folder.exists():
         print("skipped: shared/data/segmentation is not beside the project")
         return
-    mereo = os.environ.get("MEREO", str(ROOT / "target" / "release" / "mereo"))
-    if not os.path.exists(mereo):
+    if not os.path.exists(MEREO):
         print("skipped: build the program first (cargo build --release), or say where it is in MEREO")
         return
     names = sorted(path.stem for path in (folder / "truth").glob("*.png"))
@@ -94,7 +131,7 @@ def grabcut():
             ours, theirs, ours_time, theirs_time = [], [], 0.0, 0.0
             for name in names:
                 picture = np.asarray(Image.open(io.BytesIO(pictures[name])).convert("RGB"))
-                truth = np.asarray(Image.open(folder / "truth" / f"{name}.png"))
+                truth = np.asarray(Image.open(folder / "truth" / f"{name}.png").convert("L"))
                 marks = np.asarray(Image.open(folder / which / f"{name}.png"))
                 counted = (marks == 0) & (truth != 128)
 
@@ -110,7 +147,7 @@ def grabcut():
 
                 (work / "p.jpg").write_bytes(pictures[name])
                 before = resource.getrusage(resource.RUSAGE_CHILDREN)
-                subprocess.run([mereo, "segment", work / "p.jpg", "--scribbles", folder / which / f"{name}.png",
+                subprocess.run([MEREO, "segment", work / "p.jpg", "--scribbles", folder / which / f"{name}.png",
                                 "-o", work / "l.png", "--quiet"], check=True, stdout=subprocess.DEVNULL)
                 after = resource.getrusage(resource.RUSAGE_CHILDREN)
                 ours_time += after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
@@ -122,7 +159,9 @@ def grabcut():
 
 
 if __name__ == "__main__":
-    if asked("cut"):
+    if asked("maxflow"):
         cut()
+    if asked("networkx"):
+        random_cuts(next((int(word) for word in sys.argv[1:] if word.isdigit()), 1000))
     if asked("grabcut"):
         grabcut()
