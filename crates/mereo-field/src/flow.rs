@@ -380,10 +380,8 @@ mod tests {
             (false, true) => back,
             _ => 0,
         });
-        let terminals = excess.iter().zip(source).map(|(&e, &s)| match s {
-            true => (-e).max(0),
-            false => e.max(0),
-        });
+        let terminals =
+            excess.iter().zip(source).map(|(&e, &s)| if s { (-e).max(0) } else { e.max(0) });
         arcs.sum::<i64>() + terminals.sum::<i64>()
     }
 

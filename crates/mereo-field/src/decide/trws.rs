@@ -7,10 +7,10 @@
 //!
 //! `M_{i→j}(n) ← max_m (γ β̂_i(m) - M_{j→i}(m) + θ_ij(m, n)) - δ_ij`, with δ such that the largest is 0.
 //!
-//! After that `max_m (γ β̂_i(m) + θ̂_ij(m, n)) = δ_ij` for every n. So in a backward pass, where β̂_i stays as it
+//! After that `max_m (γ β̂_i(m) + θ̂_ij(m, n)) = δ_ij` for every n. So in a backward pass, where `β̂_i` stays as it
 //! was when i was visited, no state's score is above
 //!
-//! `Σ_i [ (1 - γ b_i) max β̂_i + Σ_{j before i} δ_ij ]`, b_i neighbours before i,
+//! `Σ_i [ (1 - γ b_i) max β̂_i + Σ_{j before i} δ_ij ]`, `b_i` neighbours before i,
 //!
 //! and this bound never gets worse. A state is read off in the forward pass, variables taking the best
 //! label given those before and the messages of those after.

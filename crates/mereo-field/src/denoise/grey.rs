@@ -167,16 +167,14 @@ fn choose(
         .collect();
     let hidden: Vec<usize> = (0..piece.len()).filter(|&i| held_out(i, columns)).collect();
     let potts = params.shape == Shape::Potts;
-    let tried: Vec<f64> = match potts {
-        true => TRIED_POTTS.to_vec(),
-        false => TRIED.iter().map(|c| c / noise).collect(),
-    };
+    let tried: Vec<f64> =
+        if potts { TRIED_POTTS.to_vec() } else { TRIED.iter().map(|c| c / noise).collect() };
     let (mut best, mut least) = (tried[tried.len() / 2], f64::INFINITY);
     for coupling in tried {
-        let rows_of = piece.iter().enumerate().map(|(i, s)| match held_out(i, columns) {
-            true => LEVELS as u16,
-            false => u16::from(*s),
-        });
+        let row_of = |(i, s): (usize, &u8)| {
+            if held_out(i, columns) { LEVELS as u16 } else { u16::from(*s) }
+        };
+        let rows_of = piece.iter().enumerate().map(row_of);
         // Differences are not truncated here, for the sake of exact guesses.
         let shape = if potts { Shape::Potts } else { Shape::Differences(LEVELS) };
         let whole = DenoiseParams { shape, ..params.clone() };
@@ -241,7 +239,7 @@ mod tests {
         for shape in [Shape::Potts, Shape::Differences(30)] {
             for error in [NoiseCost::Squared, NoiseCost::Absolute] {
                 for method in [DenoiseMethod::MeanField, DenoiseMethod::Cut] {
-                    let params = DenoiseParams { method, shape, error, ..DenoiseParams::default() };
+                    let params = DenoiseParams { method, error, shape, ..DenoiseParams::default() };
                     let found = grey(&seen, (48, 48), &params, &Context::new(0)).unwrap();
                     let (before, after) = (squares(&seen, &clean), squares(&found.pixels, &clean));
                     assert!(after < before, "{shape:?} {error:?} {method:?}: {before} to {after}");

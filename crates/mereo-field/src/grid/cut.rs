@@ -13,6 +13,9 @@ use crate::{Decided, Pairwise};
 /// The largest capacity.
 const FINEST: f64 = (1u32 << 28) as f64;
 
+/// Called with direction, first pixel, second pixel and weight of an edge.
+type Visit<'a> = dyn FnMut(usize, usize, usize, f64) + 'a;
+
 /// A framed grid, D arcs a node in an order in which the reverse of d is `D - 1 - d`.
 struct Framed<const D: usize> {
     nodes: usize,
@@ -40,7 +43,7 @@ impl<const D: usize> Network for Framed<D> {
 pub(super) fn cut_pixels(
     grid: &Grid,
     cost: &[f64],
-    mut edges: impl FnMut(&mut dyn FnMut(usize, usize, usize, f64)),
+    mut edges: impl FnMut(&mut Visit<'_>),
 ) -> Vec<bool> {
     let mut most = cost.iter().map(|c| c.abs()).fold(0.0, f64::max);
     edges(&mut |_, _, _, weight| most = most.max(weight));
@@ -65,7 +68,7 @@ fn framed<const D: usize>(
     scale: f64,
     offsets: [isize; D],
     forward: [usize; 4],
-    edges: &mut dyn FnMut(&mut dyn FnMut(usize, usize, usize, f64)),
+    edges: &mut dyn FnMut(&mut Visit<'_>),
 ) -> Vec<bool> {
     let (stride, width) = (grid.width + 2, grid.width);
     let network = Framed::<D> { nodes: stride * (grid.height + 2), offsets };

@@ -47,9 +47,12 @@ pub fn levels(grid: &Grid, context: &Context) -> Result<Decided> {
         let middle: Vec<usize> = (0..n).map(|i| usize::midpoint(low[i], high[i])).collect();
         // What it costs to be above the middle; pixels that are done are left where they are.
         let mut cost: Vec<f64> = (0..n)
-            .map(|i| match low[i] < high[i] {
-                true => grid.unary(i)[middle[i]] - grid.unary(i)[middle[i] + 1],
-                false => 0.0,
+            .map(|i| {
+                if low[i] < high[i] {
+                    grid.unary(i)[middle[i]] - grid.unary(i)[middle[i] + 1]
+                } else {
+                    0.0
+                }
             })
             .collect();
         grid.for_each_weight(|_, a, b, weight| {

@@ -24,7 +24,7 @@ fn random_grid(seed: u64, (h, w): (usize, usize), labels: usize, coupling: Coupl
     let mut random = Context::new(seed).random("grid", [h as u64, w as u64]);
     let neighbours = if seed.is_multiple_of(2) { Neighbours::Four } else { Neighbours::Eight };
     let unary = (0..h * w * labels).map(|_| random.random_range(-1.0..1.0)).collect();
-    let weights = if seed % 3 == 0 {
+    let weights = if seed.is_multiple_of(3) {
         Weights::Shared(random.random_range(0.0..0.8))
     } else {
         let count = h * w * neighbours.count();
@@ -35,7 +35,7 @@ fn random_grid(seed: u64, (h, w): (usize, usize), labels: usize, coupling: Coupl
 
 #[test]
 fn short_ways_equal_tables() {
-    for seed in 0..60 {
+    for seed in 0..60u64 {
         let coupling = match seed % 4 {
             0 => Coupling::Potts,
             1 => Coupling::Truncated(0),
@@ -60,21 +60,33 @@ fn short_ways_equal_tables() {
                         assert!((a - b).abs() < 1e-9, "seed {seed} {coupling:?}: {a} {b}");
                     }
                 };
-                each(&|out, short| match short {
-                    true => grid.add_given(link, labels - 1, out),
-                    false => field.add_given(same, labels - 1, out),
+                each(&|out, short| {
+                    if short {
+                        grid.add_given(link, labels - 1, out);
+                    } else {
+                        field.add_given(same, labels - 1, out);
+                    }
                 });
-                each(&|out, short| match short {
-                    true => grid.add_expected(link, &q, out),
-                    false => field.add_expected(same, &q, out),
+                each(&|out, short| {
+                    if short {
+                        grid.add_expected(link, &q, out);
+                    } else {
+                        field.add_expected(same, &q, out);
+                    }
                 });
-                each(&|out, short| match short {
-                    true => grid.max_message(link, &h, out),
-                    false => field.max_message(same, &h, out),
+                each(&|out, short| {
+                    if short {
+                        grid.max_message(link, &h, out);
+                    } else {
+                        field.max_message(same, &h, out);
+                    }
                 });
-                each(&|out, short| match short {
-                    true => grid.sum_message(link, &h, out),
-                    false => field.sum_message(same, &h, out),
+                each(&|out, short| {
+                    if short {
+                        grid.sum_message(link, &h, out);
+                    } else {
+                        field.sum_message(same, &h, out);
+                    }
                 });
             }
         }
@@ -112,7 +124,7 @@ fn grid_cuts_equal_brute_force_and_general_cuts() {
 
 #[test]
 fn cuts_at_levels_equal_brute_force() {
-    for seed in 0..100 {
+    for seed in 0..100u64 {
         let mut random = Context::new(seed).random("levels", [0, 0]);
         let labels = 1 + seed as usize % 6;
         let size = (2, 3);
@@ -122,7 +134,7 @@ fn cuts_at_levels_equal_brute_force() {
                 (0..labels).map(move |m| -scale * (m as f64 - at).powi(2)).collect::<Vec<_>>()
             })
             .collect();
-        let neighbours = if seed % 2 == 0 { Neighbours::Four } else { Neighbours::Eight };
+        let neighbours = if seed.is_multiple_of(2) { Neighbours::Four } else { Neighbours::Eight };
         let weights = Weights::Shared(random.random_range(0.0..2.0));
         let coupling = Coupling::Truncated(labels);
         let grid =
@@ -141,9 +153,10 @@ fn levels_that_are_not_convex_are_named() {
 
 #[test]
 fn coloured_sweeps_lower_the_free_energy_and_rest_where_single_ones_do() {
-    for seed in 0..60 {
+    for seed in 0..60u64 {
         let labels = 2 + seed as usize % 3;
-        let coupling = if seed % 5 == 0 { Coupling::Truncated(1) } else { Coupling::Potts };
+        let coupling =
+            if seed.is_multiple_of(5) { Coupling::Truncated(1) } else { Coupling::Potts };
         let grid = random_grid(seed, (5, 6), labels, coupling);
         let params = MeanFieldParams { sweeps: 3000, tolerance: 1e-12, ..Default::default() };
         let context = Context::new(0);

@@ -7,9 +7,9 @@
 //! `∂F/∂q_i(m) = log q_i(m) + 1 - β_i[m] - Σ_j Σ_n θ_ij[m, n] q_j(n) + λ = 0`, so
 //! `q_i(m) ∝ exp(β_i[m] + Σ_j Σ_n θ_ij[m, n] q_j(n))`.
 //!
-//! For a Boltzmann machine, where θ[m, n] is ±θ_ij, this is the chapter's
+//! For a Boltzmann machine, where `θ[m, n]` is `±θ_ij`, this is the chapter's
 //! `π_i = sig(2 a_i)`, `a_i = Σ_{j in H} θ_ij (2π_j - 1) + Σ_{j in X} θ_ij X_j`. Variables are updated one at a
-//! time, so F never rises: it is convex in each q_i, hence not under damping either, where q_i goes only a
+//! time, so F never rises: it is convex in each `q_i`, hence not under damping either, where `q_i` goes only a
 //! part of the way. The answer depends on the start, for F has several valleys, and Q knows one of them.
 
 use mereo_core::math::softmax;

@@ -1,14 +1,19 @@
 //! Boltzmann machines from examples.
 //!
 //! With `a_i = b_i + Σ_j θ_ij x_j` the pseudo-likelihood of an example is `Σ_i log sig(2 x_i a_i)`, and with
-//! `r_i = x_i - tanh a_i` its gradient `∂/∂b_i = r_i`, `∂/∂θ_ij = r_i x_j + r_j x_i`. The mean-field likelihood
-//! has `E[x_i] - m_i` and `E[x_i x_j] - m_i m_j`, m the means of mean field.
+//! `r_i = x_i - tanh a_i` its gradient `∂/∂b_i = r_i`, `∂/∂θ_ij = r_i x_j + r_j x_i`.
+//!
+//! The mean-field likelihood `s(x) + min_Q F(Q)` has the gradient `E[x_i] - m_i` and `E[x_i x_j] - E_Q[x_i x_j]`. A product
+//! of factors has `E_Q[x_i x_j] = m_i m_j`, no covariance at all, and following that gradient breaks fair variables
+//! into all-alike ones. But mean field does say how means answer to biases, and that is what covariance is
+//! (`∂m_j/∂b_i = C_ij`): from `atanh m_i = b_i + Σ_j θ_ij m_j`, the inverse of C is `∂b_i/∂m_j = δ_ij/(1 - m_i²) - θ_ij`
+//! (Kappen and Rodríguez 1998). So the gradient vanishes at once for `θ_ij = -(C⁻¹)_ij` and
+//! `b_i = atanh m_i - Σ_j θ_ij m_j`, m and C those of the examples: right to first order in the couplings.
 
-use mereo_core::math::minimise;
-use mereo_core::{Context, Error, Place, Result};
+use mereo_core::math::{inverse, minimise};
+use mereo_core::{Error, Place, Result};
 
 use crate::Boltzmann;
-use crate::infer::{MeanFieldParams, mean_field};
 
 /// Steps of L-BFGS, and the share of the value below which a step no longer counts.
 const STEPS: usize = 200;
@@ -97,60 +102,64 @@ fn pseudo(
     value
 }
 
-/// Biases and couplings that make the mean-field likelihood of examples largest, as far as steps
-/// along its gradient find it: mean field's bound is not concave. Starts where pseudo-likelihood ends.
+/// Biases and couplings under which mean field has the means of the examples, and its response to biases
+/// their covariances (see above). Examples count with as many fair ones as the ridge says, so that
+/// variables which never differ stay finite.
 ///
-/// Mean field knows no covariance, so what neighbours have in common beyond their means has to come from
-/// the means: where variables are about as often 1 as -1, couplings come out too strong. It serves where
-/// biases, or what was observed, decide most variables; pseudo-likelihood is the better choice elsewhere.
+/// ```
+/// use mereo_field::learn::mean_field_likelihood;
+/// let machine = mean_field_likelihood(&[(0, 1)], 2, &[1, 1, 1, 1, -1, -1, 1, -1], 1.0)?;
+/// assert!(machine.edges[0].2 > 0.0);
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
 pub fn mean_field_likelihood(
     edges: &[(usize, usize)],
     variables: usize,
     examples: &[i8],
     ridge: f64,
-    context: &Context,
 ) -> Result<Boltzmann> {
-    let n = count(edges, variables, examples)? as f64;
-    let mut seen = vec![0.0; variables + edges.len()];
+    count(edges, variables, examples)?;
+    if !(ridge > 0.0 && ridge.is_finite()) {
+        return Err(Error::option("ridge", format!("{ridge} is not above 0")));
+    }
+    let total = (examples.len() / variables) as f64 + ridge;
+    let mut mean = vec![0.0; variables];
+    let mut products = vec![0.0; variables * variables];
     for row in examples.chunks_exact(variables) {
-        for (s, x) in seen.iter_mut().zip(row) {
-            *s += f64::from(*x) / n;
-        }
-        for (k, &(i, j)) in edges.iter().enumerate() {
-            seen[variables + k] += f64::from(row[i] * row[j]) / n;
+        for i in 0..variables {
+            mean[i] += f64::from(row[i]) / total;
+            for j in 0..variables {
+                products[i * variables + j] += f64::from(row[i] * row[j]) / total;
+            }
         }
     }
-    let start = pseudo_likelihood(edges, variables, examples, ridge.max(1.0))?;
-    let mut x: Vec<f64> = start.bias;
-    x.extend(start.edges.iter().map(|e| e.2));
-    let ridge = ridge / n;
-    let params =
-        MeanFieldParams { sweeps: 500, tolerance: 1e-10, trace: false, ..Default::default() };
-    minimise(&mut x, STEPS, TOLERANCE, |x, gradient| {
-        let field = machine(edges, variables, x).field();
-        let mean = field.and_then(|field| mean_field(&field, None, &params, context));
-        // Steps beyond what a field can hold are refused.
-        let Ok(mean) = mean else { return f64::INFINITY };
-        let m: Vec<f64> =
-            (0..variables).map(|i| mean.marginals.of(i)[1] - mean.marginals.of(i)[0]).collect();
-        let mut value = mean.log_z.unwrap_or(f64::INFINITY);
-        for (at, (g, x)) in gradient.iter_mut().zip(x).enumerate() {
-            let expected = match at.checked_sub(variables) {
-                None => m[at],
-                Some(edge) => m[edges[edge].0] * m[edges[edge].1],
-            };
-            value += 0.5 * ridge * x * x - x * seen[at];
-            *g = expected - seen[at] + ridge * x;
+    for i in 0..variables {
+        // A fair example agrees with itself and with nothing else.
+        products[i * variables + i] += ridge / total;
+        for j in 0..variables {
+            products[i * variables + j] -= mean[i] * mean[j];
         }
-        value
-    });
-    Ok(machine(edges, variables, &x))
+    }
+    let (precision, _) = inverse(&products, variables).ok_or_else(|| {
+        Error::option("ridge", "variables go together without exception; choose a larger one")
+    })?;
+    let mut found = machine(edges, variables, &vec![0.0; variables + edges.len()]);
+    for (b, m) in found.bias.iter_mut().zip(&mean) {
+        *b = m.atanh();
+    }
+    for (a, b, strength) in &mut found.edges {
+        *strength = -precision[*a * variables + *b];
+        found.bias[*a] -= *strength * mean[*b];
+        found.bias[*b] -= *strength * mean[*a];
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mereo_core::draw;
+    use crate::infer::{MeanFieldParams, mean_field};
+    use mereo_core::{Context, draw};
 
     const EDGES: [(usize, usize); 5] = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)];
 
@@ -205,17 +214,20 @@ mod tests {
     }
 
     #[test]
-    fn mean_field_likelihood_matches_means_that_are_decided() {
-        let biased = Boltzmann { bias: vec![0.9, -1.0, 0.8, -0.7], ..truth() };
-        let examples = draws(&biased, 5000);
-        let found = mean_field_likelihood(&EDGES, 4, &examples, 5.0, &Context::new(0)).unwrap();
-        let field = found.field().unwrap();
+    fn mean_field_likelihood_has_the_means_and_nearly_the_couplings() {
+        let (truth, n) = (truth(), 40_000);
+        let examples = draws(&truth, n);
+        let found = mean_field_likelihood(&EDGES, 4, &examples, 1.0).unwrap();
         let params = MeanFieldParams { sweeps: 2000, ..Default::default() };
-        let mean = mean_field(&field, None, &params, &Context::new(0)).unwrap();
+        let mean =
+            mean_field(&found.field().unwrap(), None, &params, &Context::new(0)).unwrap().marginals;
         for i in 0..4 {
             let seen: f64 = examples.iter().skip(i).step_by(4).map(|x| f64::from(*x)).sum();
-            let m = mean.marginals.of(i)[1] - mean.marginals.of(i)[0];
-            assert!((m - seen / 5000.0).abs() < 0.05, "{i}: {m} {}", seen / 5000.0);
+            let m = mean.of(i)[1] - mean.of(i)[0];
+            assert!((m - seen / n as f64).abs() < 1e-3, "{i}: {m} {}", seen / n as f64);
+        }
+        for (a, b) in found.edges.iter().zip(&truth.edges) {
+            assert!((a.2 - b.2).abs() < 0.2 && a.2 * b.2 > 0.0, "{} {}", a.2, b.2);
         }
     }
 
@@ -224,6 +236,9 @@ mod tests {
         assert!(pseudo_likelihood(&[], 2, &[1, 1, 1], 0.0).is_err());
         assert!(pseudo_likelihood(&[], 2, &[1, 0], 0.0).is_err());
         assert!(pseudo_likelihood(&[(0, 2)], 2, &[1, 1], 0.0).is_err());
+        assert!(mean_field_likelihood(&[], 1, &[1], 0.0).is_err());
+        let alike = mean_field_likelihood(&[(0, 1)], 2, &[1, 1, 1, 1], 1.0).unwrap();
+        assert!(alike.edges[0].2.is_finite() && alike.bias[0] > 0.0);
         let constant = pseudo_likelihood(&[(0, 1)], 2, &[1, 1, 1, 1], 1.0).unwrap();
         assert!(constant.bias.iter().all(|b| b.is_finite()));
     }

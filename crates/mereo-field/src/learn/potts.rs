@@ -191,7 +191,7 @@ mod tests {
                 let mut scores = vec![0.0; labels];
                 let p = LabelPicture { height: size, width: size, labels: &picture };
                 around(&p, Neighbours::Four, (at / size, at % size), |m, c| {
-                    scores[m] += weight * c
+                    scores[m] += weight * c;
                 });
                 softmax(&mut scores);
                 picture[at] = draw(&scores, &mut random).unwrap() as u8;
