@@ -61,7 +61,7 @@ pub(crate) struct FieldArgs {
     #[command(flatten)]
     threads: Threads,
 
-    /// Print one JSON object: marginals, map, energy, log_z, free_energy, kind ...
+    /// Print one JSON object: marginals, map, energy, `log_z`, `free_energy`, kind ...
     #[arg(long)]
     json: bool,
 }

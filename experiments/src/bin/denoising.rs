@@ -41,7 +41,7 @@ fn main() -> Result<()> {
     for (name, pictures) in sets.iter().filter(|s| !s.1.is_empty()) {
         flips(name, pictures)?;
     }
-    for photo in photos.first() {
+    if let Some(photo) = photos.first() {
         grey_noise(&luma(&photo.bytes, photo.channels), photo.height, photo.width)?;
     }
     Ok(())
@@ -143,9 +143,9 @@ fn flips(name: &str, pictures: &[Clean]) -> Result<()> {
                 write_picture_grid(&file, &rows, shape, 4, Some((0.0, 255.0)))?;
             }
         }
-        let each: String =
+        let each: Vec<String> =
             after.iter().map(|(w, e)| format!("   {:6.2} ({e:.4})", 100.0 * w)).collect();
-        println!("  {p:>5}  {found:.3}  {:6.2} {each}", 100.0 * before);
+        println!("  {p:>5}  {found:.3}  {:6.2} {}", 100.0 * before, each.concat());
     }
     Ok(())
 }

@@ -34,7 +34,7 @@ fn figure() -> Result<()> {
                 continue;
             };
             let shares = answer.marginals.map_or_else(String::new, |m| {
-                (0..4).map(|i| format!(" {:.4}", m.of(i)[1])).collect()
+                (0..4).map(|i| format!(" {:.4}", m.of(i)[1])).collect::<Vec<_>>().concat()
             });
             let log_z = answer.log_z.map_or_else(String::new, |z| format!(" {z:8.4}"));
             println!(

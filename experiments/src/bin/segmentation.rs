@@ -1,7 +1,7 @@
 //! Forsyth 9.1.5: objects cut out of twelve photographs by two sets of scribbles, with one setting for all.
 //!
 //! `cargo xtask experiments segmentation`. What is counted is the share of unmarked pixels that are wrong, the
-//! border that truth leaves open apart. Reference: OpenCV's GrabCut is wrong in 8.8% with few scribbles and
+//! border that truth leaves open apart. Reference: `OpenCV`'s `GrabCut` is wrong in 8.8% with few scribbles and
 //! 3.7% with more (`benches/fields_peers.py` runs it beside us). Pictures are written to `target/figures`.
 
 use std::time::Instant;
@@ -37,7 +37,7 @@ fn main() -> Result<()> {
         let (mut wrong, mut seconds, mut lines) = ([0.0; 2], 0.0, Vec::new());
         for (name, picture) in names.iter().zip(&pictures) {
             let truth = read_labels(&folder.join("truth").join(format!("{name}.png")))?;
-            let mut line = format!("  {name:>8}");
+            let mut line = vec![format!("  {name:>8}")];
             for (set, wrong) in ["scribbles-few", "scribbles-more"].iter().zip(&mut wrong) {
                 let marks = read_labels(&folder.join(set).join(format!("{name}.png")))?;
                 let start = Instant::now();
@@ -45,12 +45,12 @@ fn main() -> Result<()> {
                 seconds += start.elapsed().as_secs_f64();
                 let share = error(&truth, &marks, &cut);
                 *wrong += share / names.len() as f64;
-                line += &format!("  {:5.2}", 100.0 * share);
+                line.push(format!("  {:5.2}", 100.0 * share));
                 if *title == "as it comes" && *set == "scribbles-few" {
                     draw(name, picture, &marks, &cut)?;
                 }
             }
-            lines.push(line);
+            lines.push(line.concat());
         }
         let each = seconds / (2 * names.len()) as f64;
         let [few, more] = wrong.map(|w| 100.0 * w);

@@ -117,9 +117,12 @@ fn grey_noise_is_removed_and_threads_change_nothing() {
 fn scene(world: &World) {
     let inside = |y: usize, x: usize| (10..30).contains(&y) && (15..45).contains(&x);
     let grain = |y: usize, x: usize| (((y * 60 + x) * 7919) % 40) as u8;
-    let picture = pixels(40, 60, 3, |y, x| match inside(y, x) {
-        true => vec![180 + grain(y, x), grain(x, y), 30],
-        false => vec![grain(y, x), grain(x, y), 150],
+    let picture = pixels(40, 60, 3, |y, x| {
+        if inside(y, x) {
+            vec![180 + grain(y, x), grain(x, y), 30]
+        } else {
+            vec![grain(y, x), grain(x, y), 150]
+        }
     });
     write::write_pixels(&world.path("p.png"), &picture).unwrap();
     let marks = pixels(40, 60, 1, |y, x| match (y, x) {

@@ -145,7 +145,7 @@ impl Colours {
         let values = file.take("value", 1, path)?.values;
         let labels = values.len();
         let whole = values.iter().all(|v| (0.0..=255.0).contains(v) && v.fract() == 0.0);
-        if labels < 2 || labels > 256 || !whole || !values.is_sorted_by(|a, b| a < b) {
+        if !(2..=256).contains(&labels) || !whole || !values.is_sorted_by(|a, b| a < b) {
             let problem = "`value` must hold at least two rising labels from 0 to 255";
             return Err(Error::model_file(path, problem));
         }
