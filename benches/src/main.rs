@@ -3,6 +3,7 @@
 //! among the benchmarks by name.
 
 mod data;
+mod fields;
 mod products;
 
 use mereo_core::{Context, Observer, Plan, Real, Record, Result, Silent, Source, Training};
@@ -189,6 +190,9 @@ fn main() -> Result<()> {
             vq::fit(&VqParams::new(72), source, plan, context, observer)
         })?;
         println!("k-means of 72, f32 20000 x 361: {means:.1} ms a pass on two threads");
+    }
+    if asked("fields") {
+        fields::all()?;
     }
     if asked("linear") {
         linear()?;

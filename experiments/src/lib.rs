@@ -5,17 +5,19 @@ pub mod densities;
 pub mod maps;
 pub mod plot;
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use mereo_core::math::entropy_bits;
 use mereo_core::{
-    AnyTable, Cells, Context, Dense, Labels, Parts, PartsView, Picture, Plan, Real, Reconstruct,
-    Result, Table, reconstruct, with_table,
+    AnyTable, Cells, Context, Dense, Error, Labels, Parts, PartsView, Picture, Plan, Real,
+    Reconstruct, Result, Table, reconstruct, with_table,
 };
 use mereo_data::steps::{StepKind, Steps};
 use mereo_data::toy::{Recovery, Toy};
 use mereo_data::write::write_picture_grid;
-use mereo_data::{ReadOptions, read};
+use mereo_data::{Pixels, ReadOptions, read};
 use rand::seq::SliceRandom;
 
 /// Restarts of a parts model, one of each kind of start.
@@ -311,4 +313,25 @@ pub fn figure(name: &str) -> Result<PathBuf> {
     let folder = PathBuf::from("target/figures");
     std::fs::create_dir_all(&folder).map_err(|e| mereo_core::Error::io(&folder, e))?;
     Ok(folder.join(format!("{name}.png")))
+}
+
+/// Photographs of the Berkeley set by name, in that order; none if the set is not there.
+pub fn photographs(names: &[String]) -> Result<Vec<Pixels>> {
+    let mut found: Vec<Option<Pixels>> = vec![None; names.len()];
+    for part in ["bsds300/train.tar", "bsds300/test.tar"] {
+        let Some(path) = shared(part) else { return Ok(Vec::new()) };
+        let failed = |e| Error::io(&path, e);
+        let mut archive = tar::Archive::new(File::open(&path).map_err(failed)?);
+        for entry in archive.entries().map_err(failed)? {
+            let mut entry = entry.map_err(failed)?;
+            let inside = entry.path().map_err(failed)?.into_owned();
+            let stem = inside.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            if let Some(at) = names.iter().position(|name| *name == stem) {
+                let mut bytes = Vec::new();
+                entry.read_to_end(&mut bytes).map_err(failed)?;
+                found[at] = Some(Pixels::from_bytes(&bytes, &inside)?);
+            }
+        }
+    }
+    Ok(found.into_iter().flatten().collect())
 }

@@ -43,6 +43,13 @@ impl Seeds {
             Target::Checkpoint => models::checkpoints(),
             Target::Steps => models::steps(),
             Target::Codec => models::coded(),
+            Target::Field => text(&[
+                r#"{"variables":[{"labels":2},{"labels":3,"name":"b"}],"unary":[[0,1],[0,0.5,-1]],"edges":[{"a":0,"b":1,"table":[[1,0,0],[0,1,0]]}],"observed":{"0":1}}"#,
+                r#"{"variables":[{"labels":2},{"labels":2},{"labels":2}],"edges":[{"a":0,"b":1,"table":[[1,-1],[-1,1]]},{"a":1,"b":2,"table":[[1,-1],[-1,1]]},{"a":2,"b":0,"table":[[-1,1],[1,-1]]}]}"#,
+                r#"{"variables":[]}"#,
+            ]),
+            Target::Labels => binary::label_pictures(),
+            Target::Segment => models::colours(),
         };
         Self { target, files }
     }

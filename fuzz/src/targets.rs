@@ -4,14 +4,16 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use mereo::AnyModel;
+use mereo::field::{FieldFile, Method, Pairwise, ask as ask_field};
 use mereo::quantize::codec::{Coded, What, checksum};
 use mereo::quantize::{VqParams, vq};
+use mereo::segment::{Colours, SegmentParams, segment};
 use mereo_core::{
     Absent, Checkpoints, Context, Dense, Error, ModelFile, Plan, Real, Result, Silent, Source,
     Sparse, Table, encode, reconstruct, sample, score,
 };
 use mereo_data::steps::Steps;
-use mereo_data::{AnySource, Kind, ReadOptions, open_stream, read_bytes};
+use mereo_data::{AnySource, Kind, Pixels, ReadOptions, open_stream, read_bytes};
 
 /// The targets, by the names that users give them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +33,13 @@ pub(crate) enum Target {
     Checkpoint,
     Steps,
     Codec,
+    Field,
+    Labels,
+    Segment,
 }
 
 impl Target {
-    pub(crate) const ALL: [(&str, Self); 15] = [
+    pub(crate) const ALL: [(&str, Self); 18] = [
         ("csv", Self::Csv),
         ("npy", Self::Npy),
         ("npy-stream", Self::NpyStream),
@@ -50,6 +55,9 @@ impl Target {
         ("checkpoint", Self::Checkpoint),
         ("steps", Self::Steps),
         ("codec", Self::Codec),
+        ("field", Self::Field),
+        ("labels", Self::Labels),
+        ("segment", Self::Segment),
     ];
 
     pub(crate) fn of(name: &str) -> Option<Self> {
@@ -78,6 +86,9 @@ impl Target {
             Self::Checkpoint => with_file(bytes, learn_with_checkpoint),
             Self::Steps => steps(bytes),
             Self::Codec => codec(bytes),
+            Self::Field => field(bytes),
+            Self::Labels => Pixels::labels_from_bytes(bytes, Path::new("some.png")).map(drop),
+            Self::Segment => segments(bytes),
         }
     }
 }
@@ -218,4 +229,29 @@ fn codec(bytes: &[u8]) -> Result<()> {
         }
     }
     Coded::from_bytes(bytes, path).map(drop)
+}
+
+/// Reads a field and, if it is small, asks it in several ways.
+fn field(bytes: &[u8]) -> Result<()> {
+    let FieldFile { field, observed, .. } = FieldFile::from_bytes(bytes, Path::new("some.json"))?;
+    let labels: usize = (0..field.variables()).map(|i| field.labels(i)).sum();
+    if labels <= 64 {
+        for method in [Method::MeanField, Method::Bp, Method::Icm, Method::Trws, Method::Expansion]
+        {
+            let answer = ask_field(&field, &observed, method, &Context::new(0))?;
+            assert!(!answer.energy.is_nan(), "an energy is a number");
+            assert_eq!(answer.map.len(), field.variables());
+        }
+    }
+    Ok(())
+}
+
+/// Reads what tells labels, and cuts a small picture with it.
+fn segments(bytes: &[u8]) -> Result<()> {
+    let path = Path::new("some.safetensors");
+    let colours = Colours::from_file(ModelFile::from_bytes(bytes, path)?, path)?;
+    let picture =
+        Pixels { height: 2, width: 3, channels: 1, bytes: vec![0, 40, 80, 120, 200, 255] };
+    let params = SegmentParams::default();
+    segment(&picture, None, Some(&colours), &params, true, &Context::new(0)).map(drop)
 }

@@ -9,8 +9,8 @@ use mereo_data::{Kind, ReadOptions};
 
 use crate::output::Voice;
 use crate::{
-    classify, completions, compress, decompress, demo, encode, explain, fit, map, models, patches,
-    reconstruct, report, sample, score, show, toy,
+    classify, completions, compress, decompress, demo, denoise, encode, explain, field, fit, map,
+    models, patches, reconstruct, report, sample, score, segment, show, toy,
 };
 
 const ABOUT: &str = "\
@@ -69,6 +69,9 @@ pub(crate) enum Verb {
     Sample(sample::SampleArgs),
     Compress(compress::CompressArgs),
     Decompress(decompress::DecompressArgs),
+    Denoise(denoise::DenoiseArgs),
+    Segment(Box<segment::SegmentArgs>),
+    Field(field::FieldArgs),
     Map(Box<map::MapArgs>),
     Show(show::ShowArgs),
     Report(report::ReportArgs),

@@ -8,8 +8,10 @@ mod completions;
 mod compress;
 mod decompress;
 mod demo;
+mod denoise;
 mod encode;
 mod explain;
+mod field;
 mod fit;
 mod hybrid;
 mod interrupt;
@@ -22,6 +24,7 @@ mod reconstruct;
 mod report;
 mod sample;
 mod score;
+mod segment;
 mod show;
 mod toy;
 
@@ -71,6 +74,9 @@ fn run(verb: Verb, voice: Voice) -> Result<ExitCode> {
         Verb::Sample(args) => sample::run(&args, voice),
         Verb::Compress(args) => compress::run(&args, voice),
         Verb::Decompress(args) => decompress::run(&args, voice),
+        Verb::Denoise(args) => denoise::run(&args, voice),
+        Verb::Segment(args) => segment::run(&args, voice),
+        Verb::Field(args) => field::run(&args, voice),
         Verb::Map(args) => map::run(&args, voice),
         Verb::Show(args) => show::run(&args),
         Verb::Report(args) => report::run(&args, voice),

@@ -13,7 +13,9 @@ pub mod write;
 
 pub use kind::{Kind, detect};
 pub use patches::{patches, prepare_patch};
-pub use read::{AnySource, ReadOptions, open_stream, read, read_bytes};
+pub use read::{
+    AnySource, Pixels, ReadOptions, open_stream, read, read_bytes, read_labels, read_pixels,
+};
 
 /// The tasks of this crate, to be answered where rows are.
 ///

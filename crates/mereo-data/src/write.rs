@@ -5,12 +5,14 @@ mod csv;
 mod npy;
 mod parquet;
 mod picture;
+mod pixels;
 
 use std::path::Path;
 
 use mereo_core::{AnyTable, Cells, Error, Result, Table, with_table};
 
 pub use self::picture::{encode_picture_grid, encode_png, write_picture_grid};
+pub use self::pixels::{write_labels, write_pixels};
 use crate::arrow_columns::Cell;
 
 /// Cells of a sparse table up to which it is written out in full.

@@ -33,6 +33,7 @@ mod classes;
 mod compared;
 mod components;
 mod features;
+mod field;
 mod gates;
 mod layers;
 mod map;
@@ -59,6 +60,7 @@ use std::path::Path;
 
 use mereo_core::{Result, write_atomically};
 
+pub use field::{FieldPage, MethodTried, ShownPicture, render_field, write_field};
 pub use map::{MapPage, render_map, write_map};
 pub use subject::{
     Combination, Compared, Drawn, FeaturesView, ShownClasses, ShownLayer, ShownRows, Subject,

@@ -53,6 +53,11 @@ pub(crate) fn page(view: &View<'_>) -> Markup {
     .flatten()
     .collect();
     let aspect = view.canvas.map_or(1.0, |c| c.aspect());
+    document(&title, aspect, &summary::summary(view), &sections)
+}
+
+/// A whole page: what is said on top, and sections with a table of contents.
+pub(crate) fn document(title: &str, aspect: f64, top: &Markup, sections: &[Section]) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" style={ "--aspect:" (format!("{aspect:.3}")) } {
@@ -74,7 +79,7 @@ pub(crate) fn page(view: &View<'_>) -> Markup {
                     nav.contents aria-label="Contents" {
                         span.brand { "mereo" }
                         ul {
-                            @for section in &sections {
+                            @for section in sections {
                                 li { a href={ "#" (section.id) } { (section.short) } }
                             }
                         }
@@ -83,9 +88,9 @@ pub(crate) fn page(view: &View<'_>) -> Markup {
                     main #main {
                         header.top {
                             h1 { (title) }
-                            (summary::summary(view))
+                            (top)
                         }
-                        @for section in &sections {
+                        @for section in sections {
                             section id=(section.id) aria-labelledby={ (section.id) "-heading" } {
                                 h2 id={ (section.id) "-heading" } { (section.heading) }
                                 (section.body)

@@ -60,6 +60,8 @@
 //!
 //! A model of your own is a type that implements [`Model`]: `examples/poisson_mixture.rs` has a whole one.
 
+pub mod segment;
+
 mod align;
 mod any_model;
 mod data_of;
@@ -76,6 +78,7 @@ pub use fitted::{Classified, Confusion, Criteria, Explained, Fitted, Shown, own_
 #[doc(inline)]
 pub use mereo_core::*;
 pub use mereo_data as data;
+pub use mereo_field as field;
 pub use mereo_linear as linear;
 pub use mereo_map as map;
 pub use mereo_mixture as mixture;

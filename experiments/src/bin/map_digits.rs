@@ -23,7 +23,7 @@ fn main() -> Result<()> {
         "{:<26} {:>9} {:>9} {:>9} {:>8} {:>8} {:>8}",
         "map", "cost", "nearest", "ten", "trust", "recall", "seconds"
     );
-    let mut show = |name: &str, method: Method, figure: Option<&str>| -> Result<()> {
+    let show = |name: &str, method: Method, figure: Option<&str>| -> Result<()> {
         let began = Instant::now();
         let map = map_rows(&MapParams::new(method), &codes, Some(&labels))?;
         let quality = map.quality();

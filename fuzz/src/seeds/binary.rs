@@ -128,6 +128,18 @@ pub(super) fn pictures() -> Vec<Vec<u8>> {
     files
 }
 
+/// Pictures of labels: with a palette, and grey.
+pub(super) fn label_pictures() -> Vec<Vec<u8>> {
+    let bytes = (0..63).map(|i| i % 5).collect();
+    let labels = mereo_data::Pixels { height: 7, width: 9, channels: 1, bytes };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("labels.png");
+    mereo_data::write::write_labels(&path, &labels).expect("writing labels");
+    let mut files = vec![std::fs::read(&path).expect("reading it back")];
+    files.extend(pictures());
+    files
+}
+
 fn tar(pictures: &[Vec<u8>]) -> Vec<u8> {
     let mut tar = tar::Builder::new(Vec::new());
     for (index, bytes) in pictures.iter().enumerate() {

@@ -5,7 +5,9 @@ use std::fmt::Write;
 use mereo::quantize::codec::picture::{CodecParams, Picture};
 use mereo::quantize::codec::{Coded, Colour};
 use mereo::quantize::{GvqParams, gvq};
-use mereo_core::{Context, Dense, Plan, Silent, Table};
+use mereo::segment::{Colours, SegmentParams, Telling, segment};
+use mereo_core::{Context, Dense, Manifest, Plan, Silent, Table};
+use mereo_data::Pixels;
 use mereo_data::steps::Steps;
 
 use crate::mutate::{Random, mutate};
@@ -293,4 +295,19 @@ pub(crate) fn coded() -> Vec<Vec<u8>> {
         .expect("features");
     files.push(Coded::of_table::<f64>(&model, &table, 9, &context).expect("codes").to_bytes());
     files
+}
+
+/// What tells labels of a small picture, by mixtures and by a regression.
+pub(super) fn colours() -> Vec<Vec<u8>> {
+    let bytes = (0..48).map(|i| if i % 8 < 4 { 200 + i as u8 } else { i as u8 }).collect();
+    let picture = Pixels { height: 6, width: 8, channels: 1, bytes };
+    let mut marks = vec![0; 48];
+    (marks[1], marks[6]) = (1, 2);
+    let each = [Telling::Mixtures, Telling::Regression].map(|telling| {
+        let params = SegmentParams { telling, components: 1, ..SegmentParams::default() };
+        let cut = segment(&picture, Some(&marks), None, &params, false, &Context::new(0));
+        let file = cut.expect("two labels").colours.to_file(Manifest::new(Colours::KIND));
+        file.to_bytes().expect("a model is a file")
+    });
+    each.to_vec()
 }

@@ -2,7 +2,7 @@
 
 use crate::world::World;
 
-const VERBS: [&str; 15] = [
+const VERBS: [&str; 18] = [
     "demo",
     "toy",
     "patches",
@@ -15,6 +15,9 @@ const VERBS: [&str; 15] = [
     "sample",
     "compress",
     "decompress",
+    "denoise",
+    "segment",
+    "field",
     "show",
     "report",
     "completions",

@@ -5,6 +5,7 @@ mod classes;
 mod contract;
 mod errors;
 mod features;
+mod fields;
 mod files;
 mod help;
 mod killed;

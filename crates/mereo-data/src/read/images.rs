@@ -262,6 +262,13 @@ fn labels(shots: &[Shot]) -> Option<Labels> {
     (labels.names.len() > 1).then_some(labels)
 }
 
+/// A picture of any format that can be read, and which it is.
+pub(super) fn decode_any(bytes: &[u8]) -> Result<(DynamicImage, ImageFormat)> {
+    let format = format_of(bytes)
+        .ok_or_else(|| Error::found(Place::default(), "no picture", "PNG, JPEG, PNM or WebP"))?;
+    Ok((decode(bytes, format)?, format))
+}
+
 fn decode(bytes: &[u8], format: ImageFormat) -> Result<DynamicImage> {
     if !format.reading_enabled() {
         let found = format!("a {format:?} picture");

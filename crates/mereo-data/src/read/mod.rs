@@ -11,6 +11,7 @@ mod npy;
 mod npz;
 mod parquet;
 mod pieces;
+mod pixels;
 pub(crate) mod ratings;
 mod scipy;
 mod stream;
@@ -26,6 +27,7 @@ use mereo_core::{AnyTable, Error, Place, Result, Source};
 use crate::Kind;
 use crate::kind::kind_of;
 pub(crate) use input::{Input, Sample};
+pub use pixels::{Pixels, read_labels, read_pixels};
 
 /// How to read data, where its content does not say.
 ///
