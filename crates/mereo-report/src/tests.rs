@@ -374,3 +374,17 @@ fn the_same_subject_gives_the_same_page() {
     let subject = Subject { parts: Some(model.view()), ..Subject::new("Twice", &manifest) };
     assert_eq!(render(&subject), render(&subject));
 }
+
+#[test]
+fn a_page_lets_browsers_run_its_own_script_and_nothing_else() {
+    use base64::Engine as _;
+    use sha2::{Digest, Sha256};
+    let manifest = Manifest::new("vq");
+    let page = render(&Subject::new(HOSTILE, &manifest));
+    let policy = page.find("Content-Security-Policy").unwrap();
+    assert!(policy < page.find("<style").unwrap() && policy < page.find("<script").unwrap());
+    let script = page.split("<script>").nth(1).unwrap().split("</script>").next().unwrap();
+    let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(script));
+    assert!(page.contains(&format!("default-src 'none'; script-src 'sha256-{hash}';")));
+    assert_eq!(page.matches("<script").count(), 1);
+}
