@@ -111,7 +111,7 @@ pub(crate) struct MapArgs {
         "Least time between two checkpoints [default: {}]", Checkpoints::new("").every.as_secs()))]
     pub(super) checkpoint_every: Option<f64>,
 
-    /// Print one JSON object: method, cost, kl, trustworthiness, neighbour_recall, eigenvalues, seconds ...
+    /// Print one JSON object: method, cost, kl, trustworthiness, `neighbour_recall`, eigenvalues, seconds ...
     #[arg(long)]
     pub(super) json: bool,
 
