@@ -4,6 +4,7 @@
 
 mod data;
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -197,11 +198,12 @@ fn shepard(map: &MapPage<'_>) -> Option<Section> {
     let most = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).fold(0.0, f64::max);
     // Room on the right, so that the last label stands inside.
     let (x, y) = (Axis::new(0.0, 1.12 * most(|p| p.0), 5), Axis::new(0.0, 1.04 * most(|p| p.1), 5));
-    let dots: Vec<String> = pairs
-        .iter()
-        .map(|p| format!("M{:.1} {:.1}h0", 1000.0 * x.share(p.0), 1000.0 * (1.0 - y.share(p.1))))
-        .collect();
-    let dots = dots.concat();
+    let mut dots = String::new();
+    for p in &pairs {
+        let (left, top) = (1000.0 * x.share(p.0), 1000.0 * (1.0 - y.share(p.1)));
+        // Writing to a string does not fail.
+        let _ = write!(dots, "M{left:.1} {top:.1}h0");
+    }
     let about = format!("Distances of {} pairs of rows in the data and in the map", pairs.len());
     let inside = html! { path.map-dots d=(dots) {} };
     let body = html! {
