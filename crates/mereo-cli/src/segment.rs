@@ -192,7 +192,8 @@ pub(crate) fn run(args: &SegmentArgs, voice: Voice) -> Result<ExitCode> {
         write::write_pixels(path, &probability(&picture, &cut, object))?;
     }
     if let Some(path) = &args.save {
-        save(&cut.colours, &params, path)?;
+        let colours = Colours::of_picture(&picture, &cut.labels, &params, &context)?;
+        save(&colours, &params, path)?;
     }
     if let Some(path) = &args.report {
         report(path, args, &picture, &cut, object, &params, seconds)?;

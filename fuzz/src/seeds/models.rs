@@ -5,7 +5,7 @@ use std::fmt::Write;
 use mereo::quantize::codec::picture::{CodecParams, Picture};
 use mereo::quantize::codec::{Coded, Colour};
 use mereo::quantize::{GvqParams, gvq};
-use mereo::segment::{Colours, SegmentParams, Telling, segment};
+use mereo::segment::{Colours, SegmentParams, Telling};
 use mereo_core::{Context, Dense, Manifest, Plan, Silent, Table};
 use mereo_data::Pixels;
 use mereo_data::steps::Steps;
@@ -301,12 +301,11 @@ pub(crate) fn coded() -> Vec<Vec<u8>> {
 pub(super) fn colours() -> Vec<Vec<u8>> {
     let bytes = (0..48).map(|i| if i % 8 < 4 { 200 + i as u8 } else { i as u8 }).collect();
     let picture = Pixels { height: 6, width: 8, channels: 1, bytes };
-    let mut marks = vec![0; 48];
-    (marks[1], marks[6]) = (1, 2);
+    let labels: Vec<u8> = (0..48).map(|i| if i % 8 < 4 { 1 } else { 2 }).collect();
     let each = [Telling::Mixtures, Telling::Regression].map(|telling| {
         let params = SegmentParams { telling, components: 1, ..SegmentParams::default() };
-        let cut = segment(&picture, Some(&marks), None, &params, false, &Context::new(0));
-        let file = cut.expect("two labels").colours.to_file(Manifest::new(Colours::KIND));
+        let colours = Colours::of_picture(&picture, &labels, &params, &Context::new(0));
+        let file = colours.expect("two labels").to_file(Manifest::new(Colours::KIND));
         file.to_bytes().expect("a model is a file")
     });
     each.to_vec()

@@ -5,8 +5,9 @@ use std::path::Path;
 use mereo_core::{
     Context, Dense, Error, Manifest, ModelFile, Plan, Result, Silent, Table, Tensor, score,
 };
+use mereo_data::Pixels;
 use mereo_field::Regression;
-use mereo_field::picture::{FEATURES, features};
+use mereo_field::picture::{FEATURES, features, lab};
 use mereo_mixture::{Covariance, Gmm, GmmParams, gaussian};
 
 use super::{SegmentParams, Telling};
@@ -57,6 +58,38 @@ impl Colours {
     /// How strongly neighbours are coupled, if that was learned too.
     pub fn strength(&self) -> Option<f64> {
         self.strength
+    }
+
+    /// Learns from a picture cut into labels, for the next picture: all its pixels tell more than marks.
+    ///
+    /// ```
+    /// use mereo::data::Pixels;
+    /// use mereo::segment::{Colours, SegmentParams};
+    /// let picture = Pixels { height: 1, width: 4, channels: 1, bytes: vec![0, 10, 200, 210] };
+    /// let context = mereo::Context::new(0);
+    /// let colours = Colours::of_picture(&picture, &[2, 2, 1, 1], &SegmentParams::default(), &context)?;
+    /// assert_eq!(colours.values(), [1, 2]);
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn of_picture(
+        picture: &Pixels,
+        labels: &[u8],
+        params: &SegmentParams,
+        context: &Context,
+    ) -> Result<Self> {
+        params.check()?;
+        let mut values = labels.to_vec();
+        values.sort_unstable();
+        values.dedup();
+        if values.len() < 2 || labels.len() != picture.height * picture.width {
+            let problem =
+                format!("expected a label for each pixel, and two labels: found {values:?}");
+            return Err(Error::option("labels", problem));
+        }
+        let own: Vec<Option<usize>> =
+            labels.iter().map(|l| values.iter().position(|v| v == l)).collect();
+        let seen = lab(&picture.bytes, picture.channels);
+        Self::learn(&seen, (picture.height, picture.width), &own, &values, params, context)
     }
 
     /// Learns from the pixels that have labels. Every label must have one.

@@ -127,8 +127,6 @@ pub struct Segmented {
     pub trace: Vec<f64>,
     /// The free energy by sweep, where mean field was asked.
     pub free_energy: Vec<f64>,
-    /// What tells labels by themselves, to be used on the next picture.
-    pub colours: Colours,
 }
 
 /// Cuts a picture into the labels of its marks.
@@ -233,7 +231,6 @@ pub fn segment(
         kind: decided.kind,
         trace,
         free_energy,
-        colours: told,
         values,
     })
 }

@@ -68,11 +68,13 @@ fn colours_serve_the_next_picture_through_a_file() {
         let context = Context::new(0);
         let first =
             segment(&two_halves(true), Some(&marks), None, &params, false, &context).unwrap();
+        let learned =
+            Colours::of_picture(&two_halves(true), &first.labels, &params, &context).unwrap();
         let manifest = mereo_core::Manifest::new(Colours::KIND);
-        let bytes = first.colours.to_file(manifest).to_bytes().unwrap();
+        let bytes = learned.to_file(manifest).to_bytes().unwrap();
         let file = mereo_core::ModelFile::from_bytes(&bytes, "a.safetensors".as_ref()).unwrap();
         let colours = Colours::from_file(file, "a.safetensors".as_ref()).unwrap();
-        assert_eq!(colours, first.colours);
+        assert_eq!(colours, learned);
         let next =
             segment(&two_halves(false), None, Some(&colours), &params, false, &context).unwrap();
         assert!(right(&next.labels), "{telling:?}");
