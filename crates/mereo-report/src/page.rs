@@ -23,12 +23,15 @@ pub(crate) struct Section {
     pub(crate) body: Markup,
 }
 
-/// What a browser lets the page do: show itself and run its one script, and nothing else. Whatever
+/// What a browser lets a page do: show itself and run these scripts of its own, and nothing else. Whatever
 /// else came to stand in the page would not be run and could not ask the network for anything.
-fn policy() -> String {
-    let script = STANDARD.encode(Sha256::digest(SCRIPT));
+pub(crate) fn policy(scripts: &[&str]) -> String {
+    let own = scripts
+        .iter()
+        .map(|script| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(script))));
+    let own = own.collect::<Vec<_>>().join(" ");
     format!(
-        "default-src 'none'; script-src 'sha256-{script}'; style-src 'unsafe-inline'; img-src data:; \
+        "default-src 'none'; script-src {own}; style-src 'unsafe-inline'; img-src data:; \
          base-uri 'none'; form-action 'none'"
     )
 }
@@ -64,7 +67,7 @@ pub(crate) fn document(title: &str, aspect: f64, top: &Markup, sections: &[Secti
             head {
                 meta charset="utf-8";
                 // Before anything that it is about.
-                meta http-equiv="Content-Security-Policy" content=(policy());
+                meta http-equiv="Content-Security-Policy" content=(policy(&[SCRIPT]));
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content={ "mereo " (env!("CARGO_PKG_VERSION")) };

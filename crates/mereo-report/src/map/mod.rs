@@ -11,7 +11,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use mereo_core::{Labels, Manifest, Picture, Result, write_atomically};
 
 use crate::chart::{self, Axis};
-use crate::page::{SCRIPT, STYLE, Section};
+use crate::page::{SCRIPT, STYLE, Section, policy};
 use crate::text;
 
 const MAP_STYLE: &str = include_str!("map.css");
@@ -92,6 +92,7 @@ pub fn render_map(map: &MapPage<'_>) -> String {
         html lang="en" {
             head {
                 meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy(&[SCRIPT, MAP_SCRIPT]));
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content={ "mereo " (env!("CARGO_PKG_VERSION")) };
