@@ -5,14 +5,14 @@ use std::path::Path;
 use mereo_core::math::{packed, softmax};
 use mereo_core::slots::{Densities, RowCells};
 use mereo_core::{
-    Appearance, Batch, Encode, Manifest, ModelFile, Parts, PartsView, Random, Real, Reconstruct,
-    Result, Sample, Score, ScoreKind, Tensor, draw,
+    Appearance, Batch, Encode, Error, Manifest, ModelFile, Parts, PartsView, Random, Real,
+    Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
 };
 use rand_distr::{Distribution, StandardNormal};
 
 use super::Covariance;
 use crate::covariances::rebuilt;
-use crate::files::{mean_shape, take_covariances};
+use crate::files::{can_whiten, mean_shape, take_covariances};
 use crate::full::{Mixture, Shapes};
 
 /// A learned Gaussian mixture.
@@ -205,6 +205,15 @@ impl Gmm {
             let factors = loading.shape.last().copied().unwrap_or(1);
             let loading = file.take_means("loading", &[n, d, factors], path)?;
             let noise = file.take_variances("noise", &shape, path)?;
+            // Noise that vanishes beside the loadings leaves directions in which nothing varies.
+            let mut each = loading.chunks_exact(d * factors).zip(noise.chunks_exact(d));
+            let vanishes = |(loading, noise)| !can_whiten(&rebuilt(loading, noise, d, factors), d);
+            if let Some(component) = each.position(vanishes) {
+                let problem = format!(
+                    "component {component} of `loading` and `noise` has no density: its noise is too small"
+                );
+                return Err(Error::model_file(path, problem));
+            }
             return Ok(Self::of_spread(weight, mean, Spread::LowRank { loading, noise }));
         }
         let spherical = d > 1 && file.get("variance").is_some_and(|t| t.shape == [n, 1]);
