@@ -127,10 +127,12 @@ fn moments(features: &[f64], width: usize, n: usize) -> (Vec<f64>, Vec<f64>) {
             *d += (f - m).powi(2) / n as f64;
         }
     }
-    // A feature that never differs tells nothing.
+    // A feature that never differs tells nothing, nor does one that differs by rounding alone: the chroma of
+    // grey pixels, say, which is 1e-15 where lightness is 100.
+    let largest = features.iter().fold(1e-300f64, |most, f| most.max(f.abs()));
     let proper = |(v, m): (f64, &f64)| {
         let d = v.sqrt();
-        if d > 1e-12 * m.abs().max(1e-300) { d } else { 1.0 }
+        if d > 1e-12 * m.abs().max(largest) { d } else { 1.0 }
     };
     let deviation = deviation.into_iter().zip(&mean).map(proper).collect();
     (mean, deviation)
