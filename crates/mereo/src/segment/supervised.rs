@@ -28,12 +28,12 @@ pub struct Example {
 /// use mereo::data::Pixels;
 /// use mereo::segment::{Example, SegmentParams, learn, segment};
 /// let bytes: Vec<u8> = (0..400).map(|i| if i % 20 < 8 { 200 } else { 40 }).collect();
-/// let labels = bytes.iter().map(|b| Some(u8::from(*b > 100))).collect();
+/// let labels = bytes.iter().map(|b| Some(if *b > 100 { 1 } else { 2 })).collect();
 /// let picture = Pixels { height: 20, width: 20, channels: 1, bytes };
 /// let context = mereo::Context::new(0);
 /// let model = learn(&[Example { picture: picture.clone(), labels }], &context)?;
 /// let cut = segment(&picture, None, Some(&model), &SegmentParams::default(), false, &context)?;
-/// assert!((0..400).all(|i| cut.labels[i] == u8::from(i % 20 < 8)));
+/// assert!((0..400).all(|i| cut.labels[i] == if i % 20 < 8 { 1 } else { 2 }));
 /// # Ok::<(), mereo::Error>(())
 /// ```
 pub fn learn(examples: &[Example], context: &Context) -> Result<Colours> {
