@@ -71,7 +71,7 @@ pub struct MapPage<'a> {
 ///     eigenvalues: &[],
 ///     shepard: &[],
 /// });
-/// assert!(page.contains("<canvas") && !page.contains("http"));
+/// assert!(page.contains("<canvas") && !page.contains("http:"));
 /// ```
 pub fn render_map(map: &MapPage<'_>) -> String {
     let title = text::name(map.title);
