@@ -97,7 +97,7 @@ pub struct ClassView<'a> {
     /// How common each class is, `[N]`.
     pub prior: &'a [f64],
     /// The priors over states of each class, `[N, K, J]`: how common each state is, or, where
-    /// [`PartsView::looks`](crate::PartsView::looks) are those of factors, where each factor is centred.
+    /// [`PartsView::appearance`](crate::PartsView::appearance) is that of factors, where each factor is centred.
     pub class_state_prior: &'a [f64],
 }
 
