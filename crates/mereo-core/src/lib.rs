@@ -6,6 +6,7 @@
 pub mod math;
 pub mod slots;
 
+mod about;
 mod context;
 mod error;
 mod files;
@@ -18,6 +19,7 @@ mod rows;
 mod source;
 mod table;
 
+pub use about::{About, ColumnKind, Labels, Picture, column_name};
 pub use context::{Context, Random, Stop, draw};
 pub use error::{Error, Place, Result};
 pub use files::{
@@ -42,9 +44,7 @@ pub use parallel::{in_parallel, map_in_parallel};
 pub use real::Real;
 pub use rows::sample_rows;
 pub use source::{Batch, Block, Lane, Source, batch_rows};
-pub use table::{
-    About, Absent, AnyTable, Cells, Dense, Labels, Picture, Sparse, Table, check_cells, column_name,
-};
+pub use table::{Absent, AnyTable, Cells, Dense, Sparse, Table, check_cells};
 
 // What the macros of this crate write.
 #[doc(hidden)]

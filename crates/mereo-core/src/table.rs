@@ -1,9 +1,8 @@
 //! Rows and columns of numbers, dense or sparse, and what is known about them.
 
-use std::cmp::Ordering;
-use std::collections::HashMap;
-
-use crate::{Error, Place, Real, Result, map_in_parallel};
+use crate::{
+    About, ColumnKind, Error, Labels, Picture, Place, Real, Result, column_name, map_in_parallel,
+};
 
 /// Cells that one thread checks in one go.
 const PIECE: usize = 1 << 18;
@@ -266,77 +265,6 @@ pub enum Cells<T> {
     Sparse(Sparse<T>),
 }
 
-/// Height, width and channels of the picture that each row is (row-major, channels last).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-pub struct Picture {
-    /// Pixels from top to bottom.
-    pub height: usize,
-    /// Pixels from left to right.
-    pub width: usize,
-    /// 1 for grey, 3 for red, green, blue.
-    pub channels: usize,
-}
-
-impl Picture {
-    /// Number of columns that such a picture fills; `None` if that overflows.
-    pub fn columns(&self) -> Option<usize> {
-        self.height.checked_mul(self.width)?.checked_mul(self.channels)
-    }
-}
-
-/// A class for each row, where it is known.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Labels {
-    /// Name of each class.
-    pub names: Vec<String>,
-    /// For each row an index into `names`, or none where the row has no label.
-    pub of_row: Vec<Option<u32>>,
-}
-
-impl Labels {
-    /// Labels from one optional text a row; classes are numbered in alphabetical order, or in
-    /// numerical order if all are numbers.
-    ///
-    /// ```
-    /// use mereo_core::Labels;
-    /// let labels = Labels::from_texts([Some("dog"), None, Some("cat")]);
-    /// assert_eq!(labels.names, ["cat", "dog"]);
-    /// assert_eq!(labels.of_row, [Some(1), None, Some(0)]);
-    /// ```
-    pub fn from_texts<S: AsRef<str>>(texts: impl IntoIterator<Item = Option<S>>) -> Self {
-        let texts: Vec<Option<String>> =
-            texts.into_iter().map(|t| t.map(|t| t.as_ref().to_owned())).collect();
-        let mut names: Vec<String> = texts.iter().flatten().cloned().collect();
-        let number = |text: &str| text.trim().parse::<f64>().ok();
-        if names.iter().all(|name| number(name).is_some()) {
-            names.sort_by(|a, b| {
-                number(a).partial_cmp(&number(b)).unwrap_or(Ordering::Equal).then(a.cmp(b))
-            });
-        } else {
-            names.sort();
-        }
-        names.dedup();
-        let index: HashMap<&str, u32> =
-            names.iter().enumerate().map(|(i, name)| (name.as_str(), i as u32)).collect();
-        let of_row =
-            texts.iter().map(|t| t.as_ref().and_then(|t| index.get(t.as_str()).copied())).collect();
-        Self { names, of_row }
-    }
-}
-
-/// What is known about a table beside its numbers.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct About {
-    /// Names of the columns, if they have any.
-    pub names: Option<Vec<String>>,
-    /// Classes of the rows, if they are known.
-    pub labels: Option<Labels>,
-    /// How often each row counts: 2 is the row twice, 0 the row removed.
-    pub weights: Option<Vec<f64>>,
-    /// The picture that each row is, if it is one.
-    pub picture: Option<Picture>,
-}
-
 /// Rows and columns of numbers, and what is known about them.
 ///
 /// ```
@@ -416,6 +344,13 @@ impl<T: Real> Table<T> {
         if let Some(picture) = about.picture {
             table = table.with_picture(picture)?;
         }
+        if let Some(kinds) = about.kinds {
+            table = table.with_kinds(kinds)?;
+        }
+        if let Some(ids) = about.ids {
+            table = table.with_ids(ids)?;
+        }
+        table.about.id_name = about.id_name;
         Ok(table)
     }
 
@@ -478,6 +413,64 @@ impl<T: Real> Table<T> {
         Ok(self)
     }
 
+    /// Says what the cells of each column are; every observed cell must be such a cell.
+    ///
+    /// ```
+    /// use mereo_core::{ColumnKind, Dense, Table};
+    /// let levels = vec!["red".into(), "blue".into()];
+    /// let kinds = vec![ColumnKind::Number, ColumnKind::Category { levels }];
+    /// let table = Table::from(Dense::new(1, 2, vec![0.5, 1.0])?).with_kinds(kinds.clone())?;
+    /// assert_eq!(table.about().kinds, Some(kinds.clone()));
+    /// assert!(Table::from(Dense::new(1, 2, vec![0.5, 2.0])?).with_kinds(kinds).is_err());
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    pub fn with_kinds(mut self, kinds: Vec<ColumnKind>) -> Result<Self> {
+        if kinds.len() != self.columns() {
+            return Err(count_error("kinds of columns", kinds.len(), self.columns(), "columns"));
+        }
+        let check = |row: usize, column: usize, value: T| {
+            if value.is_missing() {
+                return Ok(());
+            }
+            kinds[column].check(value.to_f64(), Place::at_row(row).column(column))
+        };
+        match &self.cells {
+            Cells::Dense(cells) => {
+                if kinds.iter().any(|kind| *kind != ColumnKind::Number) {
+                    for row in 0..cells.rows() {
+                        for (column, &value) in cells.row(row).iter().enumerate() {
+                            check(row, column, value)?;
+                        }
+                    }
+                }
+            }
+            Cells::Sparse(cells) => {
+                for row in 0..cells.rows() {
+                    let (columns, values) = cells.row(row);
+                    for (&column, &value) in columns.iter().zip(values) {
+                        check(row, column as usize, value)?;
+                    }
+                }
+            }
+        }
+        self.about.kinds = Some(kinds);
+        Ok(self)
+    }
+
+    /// Names the rows.
+    pub fn with_ids(mut self, ids: Vec<String>) -> Result<Self> {
+        if ids.len() != self.rows() {
+            return Err(count_error("row ids", ids.len(), self.rows(), "rows"));
+        }
+        self.about.ids = Some(ids);
+        Ok(self)
+    }
+
+    /// The name of a row: its own, or its number.
+    pub fn row_name(&self, row: usize) -> String {
+        self.about.row_name(row)
+    }
+
     /// The table of these rows, in this order (a row may appear more than once).
     #[must_use]
     pub fn select_rows(&self, rows: &[usize]) -> Self {
@@ -509,14 +502,12 @@ impl<T: Real> Table<T> {
             }),
             weights: self.about.weights.as_ref().map(|w| rows.iter().map(|&r| w[r]).collect()),
             picture: self.about.picture,
+            kinds: self.about.kinds.clone(),
+            ids: self.about.ids.as_ref().map(|ids| rows.iter().map(|&r| ids[r].clone()).collect()),
+            id_name: self.about.id_name.clone(),
         };
         Self { cells, about }
     }
-}
-
-/// The name of a column: its own, or its number.
-pub fn column_name(names: Option<&[String]>, column: usize) -> String {
-    names.and_then(|n| n.get(column)).cloned().unwrap_or_else(|| column.to_string())
 }
 
 fn count_error(what: &str, found: usize, expected: usize, of: &str) -> Error {

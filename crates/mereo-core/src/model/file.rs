@@ -7,7 +7,7 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
-use crate::{Absent, Error, Picture, Result, Training, write_atomically};
+use crate::{Absent, ColumnKind, Error, Picture, Result, Training, write_atomically};
 
 /// The version of the format that this program writes, and the newest that it reads.
 const FORMAT: u32 = 1;
@@ -76,6 +76,15 @@ pub struct Manifest {
     /// Names of the columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<String>>,
+    /// What the cells of each column are, if not numbers throughout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<Vec<ColumnKind>>,
+    /// What the data called the column of the rows' names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What the data called the column of labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Names of the classes, if the model has some with names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<String>>,
@@ -112,6 +121,9 @@ impl Manifest {
             model: model.to_owned(),
             params: serde_json::Value::Null,
             columns: None,
+            kinds: None,
+            id: None,
+            label: None,
             classes: None,
             picture: None,
             absent: None,
