@@ -12,6 +12,8 @@ const LARGE: u64 = 2 << 30;
 const SMALL: u64 = 64 << 20;
 
 /// Rows to learn from or to look at.
+// There is one of them at a time: its size does not matter.
+#[allow(clippy::large_enum_variant)]
 pub enum Held<'a, T> {
     /// In memory.
     Table(Table<T>),
