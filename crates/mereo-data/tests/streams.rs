@@ -367,6 +367,7 @@ fn build<T: Real>(drawn: &Drawn) -> Table<T> {
         labels: drawn.classes.clone().map(Labels::from_texts),
         weights: drawn.weights.clone(),
         picture: drawn.picture.then_some(Picture { height: 1, width: 2, channels: 3 }),
+        ..mereo_core::About::default()
     };
     Table::from(cells).with_about(about).unwrap()
 }
