@@ -67,6 +67,7 @@ mod any_model;
 mod data_of;
 mod fit;
 mod fitted;
+mod mapped;
 mod models;
 mod page;
 
@@ -75,6 +76,7 @@ pub use any_model::AnyModel;
 pub use data_of::{Data, Held};
 pub use fit::Fit;
 pub use fitted::{Classified, Confusion, Criteria, Explained, Fitted, Shown, own_names};
+pub use mapped::{MapFit, Mapped};
 #[doc(inline)]
 pub use mereo_core::*;
 pub use mereo_data as data;

@@ -8,7 +8,7 @@
 use mereo_core::math::{exp_in_place, softmax};
 use mereo_core::{Context, Result, in_parallel};
 
-use super::{Grid, Neighbours, ising};
+use super::{Grid, Neighbours, add_expected, ising};
 use crate::divergence::free_energy;
 use crate::infer::MeanFieldParams;
 use crate::{Inferred, Kind, Marginals, Pairwise};
@@ -16,34 +16,42 @@ use crate::{Inferred, Kind, Marginals, Pairwise};
 /// Rows of pixels of a colour that are one piece of work.
 const BAND: usize = 8;
 
-/// As [`infer::mean_field`](crate::infer::mean_field), in parallel. The order of the parameters is not used.
+/// As [`infer::mean_field`](crate::infer::mean_field), from the same starts, in parallel. The order of the
+/// parameters is not used.
 ///
 /// ```
 /// use mereo_core::Context;
 /// use mereo_field::{Coupling, Grid, Neighbours, Unary, Weights, grid_mean_field};
 /// let unary = Unary::PerPixel(vec![0.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
 /// let grid = Grid::new((1, 3), 2, Neighbours::Four, unary, Coupling::Potts, Weights::Shared(1.0))?;
-/// let mean = grid_mean_field(&grid, &Default::default(), &Context::new(0))?;
+/// let mean = grid_mean_field(&grid, None, &Default::default(), &Context::new(0))?;
 /// assert!(mean.marginals.of(2)[1] > 0.5);
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
 pub fn grid_mean_field(
     grid: &Grid,
+    start: Option<&Marginals>,
     params: &MeanFieldParams,
     context: &Context,
 ) -> Result<Inferred> {
     params.check()?;
     if grid.labels == 2 && grid.neighbours == Neighbours::Four && params.damping == 0.0 {
-        return Ok(ising::mean_field(grid, params, context));
+        return Ok(ising::mean_field(grid, start, params, context));
     }
-    let mut colours = Colours::new(grid);
+    let mut colours = Colours::new(grid, start, params.temperature);
     let (mut trace, mut converged) = (Vec::new(), false);
     context.install(|| {
+        for temperature in params.cooling() {
+            if context.stop().asked() {
+                break;
+            }
+            colours.sweep(grid, params.damping, temperature);
+        }
         for _ in 0..params.sweeps {
             if context.stop().asked() {
                 break;
             }
-            let change = colours.sweep(grid, params.damping);
+            let change = colours.sweep(grid, params.damping, 1.0);
             if params.trace {
                 trace.push(free_energy(grid, &colours.marginals(grid)));
             }
@@ -67,7 +75,7 @@ struct Colours {
 }
 
 impl Colours {
-    fn new(grid: &Grid) -> Self {
+    fn new(grid: &Grid, start: Option<&Marginals>, temperature: f64) -> Self {
         let eight = grid.neighbours == Neighbours::Eight;
         let (count, rows) = if eight { (4, grid.height.div_ceil(2)) } else { (2, grid.height) };
         let across = grid.width.div_ceil(2);
@@ -76,8 +84,14 @@ impl Colours {
         for i in 0..grid.variables() {
             let (colour, place) = new.place(grid, i);
             let factor = &mut new.factors[colour][place * grid.labels..(place + 1) * grid.labels];
-            factor.copy_from_slice(grid.unary(i));
-            softmax(factor);
+            match start {
+                Some(start) => factor.copy_from_slice(start.of(i)),
+                None => {
+                    factor.copy_from_slice(grid.unary(i));
+                    factor.iter_mut().for_each(|v| *v /= temperature);
+                    softmax(factor);
+                }
+            }
         }
         new
     }
@@ -93,7 +107,7 @@ impl Colours {
     }
 
     /// Updates all pixels and says how far any probability moved.
-    fn sweep(&mut self, grid: &Grid, damping: f64) -> f64 {
+    fn sweep(&mut self, grid: &Grid, damping: f64, temperature: f64) -> f64 {
         let (labels, across, eight) = (grid.labels, self.across, self.eight);
         let mut most: f64 = 0.0;
         for colour in 0..self.factors.len() {
@@ -103,7 +117,7 @@ impl Colours {
             let all = &*self;
             let pieces = own.chunks_mut(length).zip(&mut changes).enumerate();
             in_parallel(pieces, |(band, (piece, change))| {
-                let mut new = vec![0.0; labels];
+                let (mut new, mut around) = (vec![0.0; labels], vec![0.0; labels]);
                 for (at, factor) in piece.chunks_exact_mut(labels).enumerate() {
                     let (row, column) = (band * BAND + at / across, at % across);
                     let (y, x) = if eight {
@@ -115,11 +129,19 @@ impl Colours {
                         continue;
                     }
                     let pixel = y * grid.width + x;
-                    new.copy_from_slice(grid.unary(pixel));
+                    // What is expected of neighbours is linear in their factors: they are added up, as
+                    // much as they are coupled, before the costs are.
+                    around.fill(0.0);
                     for link in grid.links(pixel) {
                         let (colour, place) = all.place(grid, link.to);
                         let q = &all.factors[colour][place * labels..(place + 1) * labels];
-                        grid.add_expected(link, q, &mut new);
+                        let weight = grid.weight(link.edge);
+                        around.iter_mut().zip(q).for_each(|(a, q)| *a += weight * q);
+                    }
+                    new.copy_from_slice(grid.unary(pixel));
+                    add_expected(grid.coupling, 1.0, &around, &mut new);
+                    if temperature != 1.0 {
+                        new.iter_mut().for_each(|v| *v /= temperature);
                     }
                     quick_softmax(&mut new);
                     for (old, new) in factor.iter_mut().zip(&new) {

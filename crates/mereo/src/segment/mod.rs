@@ -21,7 +21,8 @@ use mereo_field::decide::{ExpansionParams, expansion};
 use mereo_field::infer::MeanFieldParams;
 use mereo_field::picture::{blur, contrast_weights, geodesic, lab, steepness};
 use mereo_field::{
-    Coupling, Decided, Grid, Kind, Neighbours, Pairwise, Unary, Weights, grid_cut, grid_mean_field,
+    Coupling, Decided, Grid, Inferred, Kind, Marginals, Neighbours, Pairwise, Unary, Weights, grid_cut,
+    grid_mean_field,
 };
 use serde::{Deserialize, Serialize};
 
@@ -161,7 +162,8 @@ pub fn segment(
         Some(colours) => colours.values().to_vec(),
         None => labels_of(marks)?,
     };
-    let label_of = |mark: u8| values.iter().position(|v| *v == mark);
+    // 0 is unmarked, also where colours learned before have a label 0.
+    let label_of = |mark: u8| values.iter().position(|v| mark != 0 && *v == mark);
     if let Some(mark) = marks.iter().find(|m| **m != 0 && label_of(**m).is_none()) {
         let expected = format!("labels of the colours learned before: {values:?}");
         return Err(Error::found(Place::default(), format!("the mark {mark}"), expected));
@@ -202,8 +204,7 @@ pub fn segment(
             (SegmentMethod::Cut, 2) => grid_cut(&grid)?,
             (SegmentMethod::Cut, _) => expansion(&grid, None, &ExpansionParams::default(), context),
             (SegmentMethod::MeanField, _) => {
-                let mean = grid_mean_field(&grid, &sweeps(false), context)?;
-                let labels = mean.marginals.likeliest();
+                let labels = mean_field(&grid, context)?.marginals.likeliest();
                 let energy = grid.energy(&labels);
                 Decided { labels, energy, bound: None, kind: Kind::Estimate, trace: Vec::new() }
             }
@@ -220,7 +221,14 @@ pub fn segment(
     let Some((grid, decided)) = found else { return Err(Error::Interrupted) };
     let (mut shares, mut free_energy) = (None, Vec::new());
     if probability {
-        let mean = grid_mean_field(&grid, &sweeps(true), context)?;
+        // What a cut found is in the valley that is looked at; else the better of two is.
+        let mean = match params.method {
+            SegmentMethod::Cut => {
+                let start = certain(&decided.labels, values.len());
+                grid_mean_field(&grid, Some(&start), &sweeps(1.0), context)?
+            }
+            SegmentMethod::MeanField => mean_field(&grid, context)?,
+        };
         shares = Some(mean.marginals.values().to_vec());
         free_energy = mean.trace;
     }
@@ -235,8 +243,27 @@ pub fn segment(
     })
 }
 
-fn sweeps(trace: bool) -> MeanFieldParams {
-    MeanFieldParams { sweeps: 40, tolerance: 1e-3, trace, ..MeanFieldParams::default() }
+fn sweeps(temperature: f64) -> MeanFieldParams {
+    MeanFieldParams { sweeps: 40, tolerance: 1e-3, temperature, ..MeanFieldParams::default() }
+}
+
+/// Mean field from what pixels say by themselves and from a hot start, whichever is nearer to the field:
+/// couplings are strong here, and by themselves pixels of one wrong colour hold each other.
+fn mean_field(grid: &Grid, context: &Context) -> Result<Inferred> {
+    let cold = grid_mean_field(grid, None, &sweeps(1.0), context)?;
+    let hot = grid_mean_field(grid, None, &sweeps(HOT), context)?;
+    Ok(if hot.log_z > cold.log_z { hot } else { cold })
+}
+
+/// Labels without doubt.
+fn certain(labels: &[usize], count: usize) -> Marginals {
+    let mut all = Marginals::new(std::iter::repeat_n(count, labels.len()));
+    for (i, label) in labels.iter().enumerate() {
+        let own = all.of_mut(i);
+        own.fill(0.0);
+        own[*label] = 1.0;
+    }
+    all
 }
 
 /// The labels that marks have: at least two.
@@ -283,6 +310,8 @@ const BLUR: f64 = 2.0;
 const TOLL: f64 = 0.1;
 const NEAR: f64 = 1.0;
 const FAR: f64 = 1e6;
+/// How hot mean field begins: couplings of all neighbours add up to a few hundred.
+const HOT: f64 = 300.0;
 
 #[cfg(test)]
 mod tests;
