@@ -1,6 +1,7 @@
 //! The mathematics that models share: matrix products and factors, exponentials, log-sum-exp,
 //! minimisation.
 
+mod array;
 pub mod exp;
 mod factors;
 mod gamma;
@@ -8,6 +9,7 @@ mod lbfgs;
 pub(crate) mod ln;
 mod symmetric;
 
+pub use array::Array;
 pub use exp::exp_in_place;
 pub use factors::{Whitening, inverse, product_upper, whitening};
 pub use gamma::{digamma, ln_gamma};
