@@ -25,6 +25,13 @@ pub struct Array<const N: usize, T = f64> {
     values: Vec<T>,
 }
 
+/// No numbers: room to be made later.
+impl<const N: usize, T> Default for Array<N, T> {
+    fn default() -> Self {
+        Self { shape: [0; N], values: Vec::new() }
+    }
+}
+
 impl<const N: usize, T: Real> Array<N, T> {
     /// Zeros of this shape.
     pub fn zeros(shape: [usize; N]) -> Self {
@@ -33,7 +40,8 @@ impl<const N: usize, T: Real> Array<N, T> {
 
     /// Values of this shape; there must be as many.
     pub fn new(shape: [usize; N], values: Vec<T>) -> Self {
-        assert_eq!(values.len(), shape.iter().product(), "as many values as {shape:?} has places");
+        let places: usize = shape.iter().product();
+        assert_eq!(values.len(), places, "as many values as {shape:?} has places");
         Self { shape, values }
     }
 

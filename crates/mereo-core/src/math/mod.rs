@@ -74,6 +74,22 @@ impl<'a, T: Real> Matrix<'a, T> {
         Self { columns, ..self }
     }
 
+    /// Number of rows.
+    pub fn rows(self) -> usize {
+        self.rows
+    }
+
+    /// One row.
+    ///
+    /// ```
+    /// use mereo_core::math::Matrix;
+    /// assert_eq!(Matrix::new(&[1.0, 2.0, 3.0, 4.0], 2, 2).row(1), [3.0, 4.0]);
+    /// ```
+    #[inline(always)]
+    pub fn row(self, row: usize) -> &'a [T] {
+        &self.values[row * self.stride..][..self.columns]
+    }
+
     fn view(self) -> MatRef<'a, T> {
         MatRef::from_row_major_slice(self.values, self.rows, self.stride).get(.., ..self.columns)
     }
