@@ -96,12 +96,16 @@ impl AnyModel {
         let manifest = file.manifest.clone();
         let Some(kind) = model(&manifest.model) else {
             let problem = match &*manifest.model {
-                Map::KIND => "it holds a map, which is asked by `mereo map --onto`, `mereo report` and \
+                Map::KIND => {
+                    "it holds a map, which is asked by `mereo map --onto`, `mereo report` and \
                               `mereo show`"
-                    .to_owned(),
-                Colours::KIND => "it tells labels of pixels, and is used by `mereo segment --model` and \
+                        .to_owned()
+                }
+                Colours::KIND => {
+                    "it tells labels of pixels, and is used by `mereo segment --model` and \
                                   `mereo show`"
-                    .to_owned(),
+                        .to_owned()
+                }
                 other => format!("it holds a `{other}` model, which this mereo does not know"),
             };
             return Err(Error::model_file(path, problem));

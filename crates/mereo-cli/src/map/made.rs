@@ -20,8 +20,7 @@ pub(super) fn run(args: &MapArgs, path: &Path, voice: Voice) -> Result<ExitCode>
     let context = args.threads.context(args.seed)?;
     interrupt::watch(context.stop(), voice);
     let began = Instant::now();
-    let mut how =
-        MapFit::new(args.params()?).prepare(args.prepare.clone()).components(args.pca);
+    let mut how = MapFit::new(args.params()?).prepare(args.prepare.clone()).components(args.pca);
     let model = args.model.as_deref().map(Fitted::open).transpose()?;
     if let Some(model) = &model {
         how = how.through(model.clone())?;

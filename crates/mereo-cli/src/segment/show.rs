@@ -33,7 +33,8 @@ pub(crate) fn show(file: ModelFile, path: &Path, as_json: bool) -> Result<()> {
         }
         Told::Mixtures(mixtures) => {
             for (label, mixture) in colours.values().iter().zip(mixtures) {
-                let _ = writeln!(text, "label {label}: {} colours (L*, a*, b*)", mixture.components());
+                let _ =
+                    writeln!(text, "label {label}: {} colours (L*, a*, b*)", mixture.components());
                 for (share, mean) in mixture.weight().iter().zip(mixture.mean().chunks_exact(3)) {
                     let [l, a, b] = [mean[0], mean[1], mean[2]];
                     let _ = writeln!(text, "  {:5.1}%  {l:6.1} {a:6.1} {b:6.1}", 100.0 * share);
@@ -42,7 +43,8 @@ pub(crate) fn show(file: ModelFile, path: &Path, as_json: bool) -> Result<()> {
         }
     }
     if let Some(strength) = colours.strength() {
-        let _ = writeln!(text, "neighbours that look alike are coupled with strength {strength:.2}");
+        let _ =
+            writeln!(text, "neighbours that look alike are coupled with strength {strength:.2}");
     }
     text.push_str("mereo segment PICTURE --model uses it\n");
     output::print(&text)

@@ -58,7 +58,9 @@ pub fn grey(
         Decided { labels: means, energy, bound: None, kind: Kind::Estimate, trace: inferred.trace }
     };
     let decided = match params.method {
-        DenoiseMethod::MeanField => of_marginals(grid_mean_field(&grid, None, &sweeps(12), context)?),
+        DenoiseMethod::MeanField => {
+            of_marginals(grid_mean_field(&grid, None, &sweeps(12), context)?)
+        }
         DenoiseMethod::Gibbs => {
             let params = GibbsParams { burn_in: 8, sweeps: 16, chains: 2 };
             of_marginals(gibbs(&grid, &params, context)?)

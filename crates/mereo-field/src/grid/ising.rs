@@ -131,7 +131,8 @@ impl Board {
             in_parallel(pieces, |(band, (piece, change))| {
                 let mut buffer = vec![0.0f32; board.stride];
                 for (at, row) in piece.chunks_exact_mut(board.stride).enumerate() {
-                    *change = change.max(board.update(band * BAND + at, colour, twice, row, &mut buffer));
+                    *change =
+                        change.max(board.update(band * BAND + at, colour, twice, row, &mut buffer));
                 }
             });
             self.mean[colour] = own;

@@ -83,7 +83,8 @@ impl MeanFieldParams {
 
     /// The temperatures of the sweeps before it is 1.
     pub(crate) fn cooling(&self) -> impl Iterator<Item = f64> {
-        std::iter::successors(Some(self.temperature), |t| Some(t * COOLING)).take_while(|t| *t > 1.0)
+        std::iter::successors(Some(self.temperature), |t| Some(t * COOLING))
+            .take_while(|t| *t > 1.0)
     }
 }
 

@@ -128,8 +128,7 @@ pub(super) fn to_file(through: &Through, map: &Map, mut manifest: Manifest) -> R
     let mut manifests = Vec::new();
     for (k, fitted) in through.models.iter().enumerate() {
         let own = fitted.model.to_file(fitted.manifest.clone());
-        manifests
-            .push(serde_json::to_value(&own.manifest).map_err(|e| Error::option("model", e))?);
+        manifests.push(serde_json::to_value(&own.manifest).map_err(|e| Error::option("model", e))?);
         for (name, tensor) in own.tensors() {
             let tensor = Tensor::new(tensor.shape.clone(), tensor.values.clone());
             file.insert(&format!("{THROUGH}{k}/{name}"), tensor);

@@ -21,8 +21,8 @@ use mereo_field::decide::{ExpansionParams, expansion};
 use mereo_field::infer::MeanFieldParams;
 use mereo_field::picture::{blur, contrast_weights, geodesic, lab, steepness};
 use mereo_field::{
-    Coupling, Decided, Grid, Inferred, Kind, Marginals, Neighbours, Pairwise, Unary, Weights, grid_cut,
-    grid_mean_field,
+    Coupling, Decided, Grid, Inferred, Kind, Marginals, Neighbours, Pairwise, Unary, Weights,
+    grid_cut, grid_mean_field,
 };
 use serde::{Deserialize, Serialize};
 
