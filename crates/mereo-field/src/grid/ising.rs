@@ -25,20 +25,14 @@ pub(super) fn mean_field(
     params: &MeanFieldParams,
     context: &Context,
 ) -> Inferred {
-    let mut board = Board::new(grid, start, params.temperature);
+    let mut board = Board::new(grid, start);
     let (mut trace, mut converged) = (Vec::new(), false);
     context.install(|| {
-        for temperature in params.cooling() {
-            if context.stop().asked() {
-                break;
-            }
-            board.sweep(temperature);
-        }
         for _ in 0..params.sweeps {
             if context.stop().asked() {
                 break;
             }
-            let change = board.sweep(1.0);
+            let change = board.sweep();
             if params.trace {
                 trace.push(free_energy(grid, &board.marginals(grid)));
             }
@@ -71,7 +65,7 @@ fn first(row: usize, colour: usize) -> usize {
 }
 
 impl Board {
-    fn new(grid: &Grid, start: Option<&Marginals>, temperature: f64) -> Self {
+    fn new(grid: &Grid, start: Option<&Marginals>) -> Self {
         let (height, width) = grid.size();
         let stride = width.div_ceil(2) + 2;
         let empty = || [(); 2].map(|()| vec![0.0f32; stride * (height + 2)]);
@@ -95,7 +89,7 @@ impl Board {
             board.bias[colour][place] = bias as f32;
             let mean = match start {
                 Some(start) => 2.0 * start.of(i)[1] - 1.0,
-                None => (bias / temperature).tanh(),
+                None => bias.tanh(),
             };
             board.mean[colour][place] = mean as f32;
         }
@@ -119,8 +113,7 @@ impl Board {
     }
 
     /// Updates one colour, then the other; says how far any mean moved.
-    fn sweep(&mut self, temperature: f64) -> f32 {
-        let twice = (2.0 / temperature) as f32;
+    fn sweep(&mut self) -> f32 {
         let mut most: f32 = 0.0;
         for colour in 0..2 {
             let mut own = std::mem::take(&mut self.mean[colour]);
@@ -131,8 +124,7 @@ impl Board {
             in_parallel(pieces, |(band, (piece, change))| {
                 let mut buffer = vec![0.0f32; board.stride];
                 for (at, row) in piece.chunks_exact_mut(board.stride).enumerate() {
-                    *change =
-                        change.max(board.update(band * BAND + at, colour, twice, row, &mut buffer));
+                    *change = change.max(board.update(band * BAND + at, colour, row, &mut buffer));
                 }
             });
             self.mean[colour] = own;
@@ -141,15 +133,8 @@ impl Board {
         most
     }
 
-    /// Updates a row of a colour; `twice` is two over the temperature.
-    fn update(
-        &self,
-        y: usize,
-        colour: usize,
-        twice: f32,
-        row: &mut [f32],
-        buffer: &mut [f32],
-    ) -> f32 {
+    /// Updates a row of a colour.
+    fn update(&self, y: usize, colour: usize, row: &mut [f32], buffer: &mut [f32]) -> f32 {
         let begins = first(y, colour);
         let count = (self.width + 1 - begins) / 2;
         let start = (y + 1) * self.stride + 1;
@@ -167,7 +152,7 @@ impl Board {
                 || {
                     for k in 0..count {
                         let a = bias[k] + strength * (left[k] + right[k] + above[k] + below[k]);
-                        buffer[k] = (twice * a).clamp(-STEEP, STEEP);
+                        buffer[k] = (2.0 * a).clamp(-STEEP, STEEP);
                     }
                 },
             ),
@@ -183,7 +168,7 @@ impl Board {
                                 + to_right[k] * right[k]
                                 + up[k] * above[k]
                                 + down[k] * below[k];
-                            buffer[k] = (twice * a).clamp(-STEEP, STEEP);
+                            buffer[k] = (2.0 * a).clamp(-STEEP, STEEP);
                         }
                     },
                 );

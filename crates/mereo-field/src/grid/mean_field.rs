@@ -38,20 +38,14 @@ pub fn grid_mean_field(
     if grid.labels == 2 && grid.neighbours == Neighbours::Four && params.damping == 0.0 {
         return Ok(ising::mean_field(grid, start, params, context));
     }
-    let mut colours = Colours::new(grid, start, params.temperature);
+    let mut colours = Colours::new(grid, start);
     let (mut trace, mut converged) = (Vec::new(), false);
     context.install(|| {
-        for temperature in params.cooling() {
-            if context.stop().asked() {
-                break;
-            }
-            colours.sweep(grid, params.damping, temperature);
-        }
         for _ in 0..params.sweeps {
             if context.stop().asked() {
                 break;
             }
-            let change = colours.sweep(grid, params.damping, 1.0);
+            let change = colours.sweep(grid, params.damping);
             if params.trace {
                 trace.push(free_energy(grid, &colours.marginals(grid)));
             }
@@ -75,7 +69,7 @@ struct Colours {
 }
 
 impl Colours {
-    fn new(grid: &Grid, start: Option<&Marginals>, temperature: f64) -> Self {
+    fn new(grid: &Grid, start: Option<&Marginals>) -> Self {
         let eight = grid.neighbours == Neighbours::Eight;
         let (count, rows) = if eight { (4, grid.height.div_ceil(2)) } else { (2, grid.height) };
         let across = grid.width.div_ceil(2);
@@ -88,7 +82,6 @@ impl Colours {
                 Some(start) => factor.copy_from_slice(start.of(i)),
                 None => {
                     factor.copy_from_slice(grid.unary(i));
-                    factor.iter_mut().for_each(|v| *v /= temperature);
                     softmax(factor);
                 }
             }
@@ -107,7 +100,7 @@ impl Colours {
     }
 
     /// Updates all pixels and says how far any probability moved.
-    fn sweep(&mut self, grid: &Grid, damping: f64, temperature: f64) -> f64 {
+    fn sweep(&mut self, grid: &Grid, damping: f64) -> f64 {
         let (labels, across, eight) = (grid.labels, self.across, self.eight);
         let mut most: f64 = 0.0;
         for colour in 0..self.factors.len() {
@@ -140,9 +133,6 @@ impl Colours {
                     }
                     new.copy_from_slice(grid.unary(pixel));
                     add_expected(grid.coupling, 1.0, &around, &mut new);
-                    if temperature != 1.0 {
-                        new.iter_mut().for_each(|v| *v /= temperature);
-                    }
                     quick_softmax(&mut new);
                     for (old, new) in factor.iter_mut().zip(&new) {
                         let next = new + damping * (*old - new);

@@ -11,11 +11,6 @@
 //! `π_i = sig(2 a_i)`, `a_i = Σ_{j in H} θ_ij (2π_j - 1) + Σ_{j in X} θ_ij X_j`. Variables are updated one at a
 //! time, so F never rises: it is convex in each `q_i`, hence not under damping either, where `q_i` goes only a
 //! part of the way. The answer depends on the start, for F has several valleys, and Q knows one of them.
-//!
-//! Where couplings are strong, the start decides too much: variables that are wrong by themselves agree with
-//! their neighbours at once, and stay. A temperature T divides all potentials; while it is high F has one valley,
-//! and what is at its bottom is followed as T falls to 1 (deterministic annealing). The free energy of the
-//! field itself is told, and never rises, from then on.
 
 use mereo_core::math::softmax;
 use mereo_core::{Context, Error, Result};
@@ -46,24 +41,11 @@ pub struct MeanFieldParams {
     pub order: Order,
     /// Whether the free energy is worked out after each sweep.
     pub trace: bool,
-    /// How hot it begins, from 1, which is not at all: each sweep is cooler until it is 1, and only
-    /// then sweeps are counted.
-    pub temperature: f64,
 }
-
-/// By how much a sweep is cooler than the one before.
-const COOLING: f64 = 0.8;
 
 impl Default for MeanFieldParams {
     fn default() -> Self {
-        Self {
-            sweeps: 200,
-            tolerance: 1e-8,
-            damping: 0.0,
-            order: Order::Numbered,
-            trace: true,
-            temperature: 1.0,
-        }
+        Self { sweeps: 200, tolerance: 1e-8, damping: 0.0, order: Order::Numbered, trace: true }
     }
 }
 
@@ -74,17 +56,7 @@ impl MeanFieldParams {
             let problem = format!("{} is not from 0 to below 1", self.damping);
             return Err(Error::option("damping", problem));
         }
-        if !(1.0..=1e12).contains(&self.temperature) {
-            let problem = format!("{} is not from 1 to 1e12", self.temperature);
-            return Err(Error::option("temperature", problem));
-        }
         Ok(())
-    }
-
-    /// The temperatures of the sweeps before it is 1.
-    pub(crate) fn cooling(&self) -> impl Iterator<Item = f64> {
-        std::iter::successors(Some(self.temperature), |t| Some(t * COOLING))
-            .take_while(|t| *t > 1.0)
     }
 }
 
@@ -112,15 +84,13 @@ pub fn mean_field<F: Pairwise>(
         let mut q = Marginals::new((0..n).map(|i| field.labels(i)));
         for i in 0..n {
             q.of_mut(i).copy_from_slice(field.unary(i));
-            q.of_mut(i).iter_mut().for_each(|v| *v /= params.temperature);
             softmax(q.of_mut(i));
         }
         q
     });
     let mut order: Vec<usize> = (0..n).collect();
     let (mut new, mut trace, mut converged) = (Vec::new(), Vec::new(), false);
-    let temperatures = params.cooling().chain(std::iter::repeat_n(1.0, params.sweeps));
-    for (sweep, temperature) in temperatures.enumerate() {
+    for sweep in 0..params.sweeps {
         if context.stop().asked() {
             break;
         }
@@ -134,16 +104,12 @@ pub fn mean_field<F: Pairwise>(
             for link in field.links(i) {
                 field.add_expected(link, q.of(link.to), &mut new);
             }
-            new.iter_mut().for_each(|v| *v /= temperature);
             softmax(&mut new);
             for (old, new) in q.of_mut(i).iter_mut().zip(&new) {
                 let next = new + params.damping * (*old - new);
                 change = change.max((next - *old).abs());
                 *old = next;
             }
-        }
-        if temperature > 1.0 {
-            continue;
         }
         if params.trace {
             trace.push(free_energy(field, &q));
@@ -172,7 +138,6 @@ mod tests {
             let params = MeanFieldParams {
                 damping: if seed % 3 == 0 { 0.5 } else { 0.0 },
                 order: if shuffled { Order::Shuffled } else { Order::Numbered },
-                temperature: if seed % 5 == 0 { 20.0 } else { 1.0 },
                 ..MeanFieldParams::default()
             };
             let mean = mean_field(&field, None, &params, &context).unwrap();

@@ -48,7 +48,7 @@ pub enum Telling {
 pub enum SegmentMethod {
     /// By a cut: exact for two labels, by expansions for more.
     Cut,
-    /// By mean field: the likeliest label of each pixel.
+    /// By mean field, about the better of two starts: the likeliest label of each pixel.
     MeanField,
 }
 
@@ -200,11 +200,10 @@ pub fn segment(
             Coupling::Potts,
             Weights::PerEdge(weights.clone()),
         )?;
-        let decided = match (params.method, values.len()) {
-            (SegmentMethod::Cut, 2) => grid_cut(&grid)?,
-            (SegmentMethod::Cut, _) => expansion(&grid, None, &ExpansionParams::default(), context),
-            (SegmentMethod::MeanField, _) => {
-                let labels = mean_field(&grid, context)?.marginals.likeliest();
+        let decided = match params.method {
+            SegmentMethod::Cut => best(&grid, values.len(), context)?,
+            SegmentMethod::MeanField => {
+                let labels = mean_field(&grid, values.len(), context)?.marginals.likeliest();
                 let energy = grid.energy(&labels);
                 Decided { labels, energy, bound: None, kind: Kind::Estimate, trace: Vec::new() }
             }
@@ -225,9 +224,9 @@ pub fn segment(
         let mean = match params.method {
             SegmentMethod::Cut => {
                 let start = certain(&decided.labels, values.len());
-                grid_mean_field(&grid, Some(&start), &sweeps(1.0), context)?
+                grid_mean_field(&grid, Some(&start), &sweeps(), context)?
             }
-            SegmentMethod::MeanField => mean_field(&grid, context)?,
+            SegmentMethod::MeanField => mean_field(&grid, values.len(), context)?,
         };
         shares = Some(mean.marginals.values().to_vec());
         free_energy = mean.trace;
@@ -243,16 +242,26 @@ pub fn segment(
     })
 }
 
-fn sweeps(temperature: f64) -> MeanFieldParams {
-    MeanFieldParams { sweeps: 40, tolerance: 1e-3, temperature, ..MeanFieldParams::default() }
+fn sweeps() -> MeanFieldParams {
+    MeanFieldParams { sweeps: 40, tolerance: 1e-3, ..MeanFieldParams::default() }
 }
 
-/// Mean field from what pixels say by themselves and from a hot start, whichever is nearer to the field:
-/// couplings are strong here, and by themselves pixels of one wrong colour hold each other.
-fn mean_field(grid: &Grid, context: &Context) -> Result<Inferred> {
-    let cold = grid_mean_field(grid, None, &sweeps(1.0), context)?;
-    let hot = grid_mean_field(grid, None, &sweeps(HOT), context)?;
-    Ok(if hot.log_z > cold.log_z { hot } else { cold })
+/// The best labels: exactly of two, by expansions of more.
+fn best(grid: &Grid, labels: usize, context: &Context) -> Result<Decided> {
+    if labels == 2 {
+        grid_cut(grid)
+    } else {
+        Ok(expansion(grid, None, &ExpansionParams::default(), context))
+    }
+}
+
+/// Mean field from what pixels say by themselves and from the best labels, whichever is nearer to the
+/// field: couplings are strong here, and pixels that are wrong by themselves hold each other.
+fn mean_field(grid: &Grid, labels: usize, context: &Context) -> Result<Inferred> {
+    let cold = grid_mean_field(grid, None, &sweeps(), context)?;
+    let start = certain(&best(grid, labels, context)?.labels, labels);
+    let warm = grid_mean_field(grid, Some(&start), &sweeps(), context)?;
+    Ok(if warm.log_z > cold.log_z { warm } else { cold })
 }
 
 /// Labels without doubt.
@@ -310,8 +319,6 @@ const BLUR: f64 = 2.0;
 const TOLL: f64 = 0.1;
 const NEAR: f64 = 1.0;
 const FAR: f64 = 1e6;
-/// How hot mean field begins: couplings of all neighbours add up to a few hundred.
-const HOT: f64 = 300.0;
 
 #[cfg(test)]
 mod tests;
