@@ -5,8 +5,9 @@ use std::fmt::Debug;
 use std::path::Path;
 
 use super::{
-    ClassView, Classify, ComponentsView, Encode, Estimate, Explain, Features, Layers, Manifest,
-    ModelFile, Params, PartsView, PredictCells, Reconstruct, Sample, Score, SizeTried,
+    ClassView, Classify, ComponentsView, Encode, Estimate, Explain, Features, Layers, LevelsView,
+    Manifest, ModelFile, Params, PartsView, Predict, PredictCells, Reconstruct, Sample, Score,
+    SizeTried,
 };
 use crate::{Context, Observer, Plan, Real, Result, Source, Training};
 
@@ -93,8 +94,18 @@ pub trait Model: Clone + Debug + PartialEq + Send + Sync + 'static {
         None
     }
 
+    /// Rows to the distributions of their cells.
+    fn predictor<T: Real>(&self) -> Option<&dyn Predict<T>> {
+        None
+    }
+
     /// New rows.
     fn sampler(&self) -> Option<&dyn Sample> {
+        None
+    }
+
+    /// The share of each level in each state, where columns are words: see [`LevelsView`].
+    fn levels(&self) -> Option<LevelsView<'_>> {
         None
     }
 
@@ -156,6 +167,8 @@ pub trait DynModel: Debug + Send + Sync {
     fn equals(&self, other: &dyn DynModel) -> bool;
     /// See [`Model::sampler`].
     fn sampler(&self) -> Option<&dyn Sample>;
+    /// See [`Model::levels`].
+    fn levels(&self) -> Option<LevelsView<'_>>;
     /// See [`Model::parts`].
     fn parts(&self) -> Option<PartsView<'_>>;
     /// See [`Model::components`].
@@ -195,6 +208,8 @@ pub struct OnRows<'a, T: Real> {
     pub explainer: Option<&'a dyn Explain<T>>,
     /// See [`Model::cell_predictor`].
     pub cell_predictor: Option<&'a dyn PredictCells<T>>,
+    /// See [`Model::predictor`].
+    pub predictor: Option<&'a dyn Predict<T>>,
 }
 
 impl<T: Real> Debug for OnRows<'_, T> {
@@ -213,6 +228,7 @@ impl<'a, T: Real> OnRows<'a, T> {
             classifier: model.classifier(),
             explainer: model.explainer(),
             cell_predictor: model.cell_predictor(),
+            predictor: model.predictor(),
         }
     }
 }
@@ -244,6 +260,10 @@ impl<M: Model> DynModel for M {
 
     fn sampler(&self) -> Option<&dyn Sample> {
         Model::sampler(self)
+    }
+
+    fn levels(&self) -> Option<LevelsView<'_>> {
+        Model::levels(self)
     }
 
     fn parts(&self) -> Option<PartsView<'_>> {
@@ -329,6 +349,11 @@ macro_rules! capabilities {
     };
     (@ cells) => {
         fn cell_predictor<T: $crate::Real>(&self) -> Option<&dyn $crate::PredictCells<T>> {
+            Some(self)
+        }
+    };
+    (@ predict) => {
+        fn predictor<T: $crate::Real>(&self) -> Option<&dyn $crate::Predict<T>> {
             Some(self)
         }
     };
