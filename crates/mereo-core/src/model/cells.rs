@@ -337,7 +337,7 @@ pub trait PredictCells<T: Real>: Sync {
 /// assert_eq!(means, [7.0, 1.0]);
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
-pub fn predict<T: Real, R: Send>(
+pub fn predict_cells<T: Real, R: Send>(
     model: &dyn PredictCells<T>,
     source: &dyn Source<T>,
     cells: &[(usize, usize)],
