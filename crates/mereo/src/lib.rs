@@ -69,6 +69,7 @@ mod fit;
 mod fitted;
 mod models;
 mod page;
+mod seen;
 
 pub use align::align as align_columns;
 pub use any_model::AnyModel;
