@@ -11,7 +11,7 @@ use std::path::Path;
 use mereo::slots::Survey;
 use mereo::{
     Batch, Context, Facts, Learner, Manifest, Model, ModelFile, Observer, ParamInfo, Params, Pass,
-    Plan, Real, Result, Score, ScoreKind, Source, Start, Statistics, Tensor, Training, learn, math,
+    Plan, Real, Result, Score, ScoreKind, Source, Start, Tensor, Training, learn, math,
 };
 use rand::RngExt;
 use serde::{Deserialize, Serialize};

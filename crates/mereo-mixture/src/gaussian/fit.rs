@@ -62,10 +62,9 @@ fn fit_as<T: Real>(
         Covariance::LowRank => Shape::LowRank(params.factors),
     };
     let frame = &survey.frame.clone();
-    let whole = matches!(shape, Shape::Full | Shape::Tied);
-    let space = match whole {
-        true => RowSpace::of(source, &survey, params.variance_floor, context)?,
-        false => None,
+    let space = match shape {
+        Shape::Full | Shape::Tied => RowSpace::of(source, &survey, params.variance_floor, context)?,
+        Shape::LowRank(_) => None,
     };
     let (state, training) = match &space {
         None => with_covariances(params, shape, survey, source, plan, context, observer)?,
