@@ -27,7 +27,7 @@ use super::{Answer, Problem, Solver, ones};
 const ENUMERATED: usize = 9;
 /// Nodes that the search may visit if it has to end soon, which take about as long as the local
 /// search that follows, and if it need not.
-const FEW_NODES: usize = 10_000;
+const FEW_NODES: usize = 100_000;
 pub(super) const MOST_NODES: usize = 500_000_000;
 /// Nodes for each feature before local search is asked.
 const NODES_BEFORE_LOCAL: usize = 4;
