@@ -237,6 +237,7 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
             Status::Converged => "converged",
             Status::PassLimit => "still rising when the passes ran out",
             Status::Interrupted => "interrupted",
+            Status::Behind => "behind another start",
         };
         writeln!(
             text,

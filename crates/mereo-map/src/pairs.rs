@@ -289,7 +289,15 @@ pub(crate) fn scale(
             saved.past.step += stretch;
             saved.past.costs.push(after);
             let step = saved.past.step;
-            (journey.watch)(&Step { start, starts, step, steps: params.steps, cost: after });
+            let warning = keeper.warning();
+            (journey.watch)(&Step {
+                start,
+                starts,
+                step,
+                steps: params.steps,
+                cost: after,
+                warning,
+            });
             keeper.keep(&saved, false)?;
             if before - after <= params.tolerance * after || after < 1e-24 {
                 break Status::Converged;

@@ -84,6 +84,7 @@ fn how(view: &View<'_>) -> String {
         Status::Converged => "and converged",
         Status::PassLimit => "and was still rising when the passes ran out",
         Status::Interrupted => "and was then interrupted",
+        Status::Behind => "and was behind another start",
     };
     let passes = text::counted(training.passes, "pass", "passes");
     let bound = per_row(training.bound, training.rows);
@@ -135,6 +136,7 @@ fn tiles(view: &View<'_>) -> Vec<(&'static str, String, String)> {
             Status::Converged => "converged",
             Status::PassLimit => "limit reached",
             Status::Interrupted => "interrupted",
+            Status::Behind => "behind",
         };
         let bound = text::number(per_row(training.bound, training.rows));
         tiles.push(("Bound", bound, "nats a row".to_owned()));

@@ -139,5 +139,6 @@ fn ending(status: Status) -> &'static str {
         Status::Converged => "converged",
         Status::PassLimit => "passes ran out",
         Status::Interrupted => "interrupted",
+        Status::Behind => "given up, far behind",
     }
 }

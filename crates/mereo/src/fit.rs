@@ -11,6 +11,7 @@ use mereo_data::steps::{StepKind, Steps};
 use crate::data_of::{Held, memory};
 use crate::fitted::{Borrowed, own_names};
 use crate::models::{AnyParams, Rows, model};
+use crate::seen::Seen;
 use crate::{Fitted, models};
 
 /// How often the means of a model are about in memory while it is learned: means and variances of
@@ -152,7 +153,8 @@ impl Fit {
             (Held::Stream(source), Some(steps)) => Box::new(steps.source(source)?),
         };
         let Self { plan, context, .. } = self;
-        let mut rows = Rows { source: T::lend(&*ready), plan, context, observer };
+        let ready = Seen::new(ready);
+        let mut rows = Rows { source: T::lend(&ready), plan, context, observer };
         let (params, sizes) = self.params.sized(&mut rows)?;
         manifest.params = params.to_json()?;
         manifest.sizes = sizes;
@@ -161,6 +163,7 @@ impl Fit {
             manifest.fingerprint = training.fingerprint.map(|own| own.to_string());
         }
         manifest.training = Some(training);
+        manifest.unobserved = ready.unobserved();
         drop(ready);
         Ok(Fitted { path: PathBuf::new(), model, manifest, steps })
     }

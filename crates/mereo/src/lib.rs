@@ -70,6 +70,7 @@ mod fitted;
 mod mapped;
 mod models;
 mod page;
+mod seen;
 
 pub use align::align as align_columns;
 pub use any_model::AnyModel;

@@ -29,6 +29,9 @@ pub(super) fn run(args: &MapArgs, path: &Path, voice: Voice) -> Result<ExitCode>
     let mut watch = |step: &Step| {
         let all = (step.starts * step.steps).max(1) as f64;
         share.set((step.start * step.steps + step.step) as f64 / all);
+        if let Some(warning) = &step.warning {
+            share.warn(warning);
+        }
     };
     let mut journey =
         Journey { context: &context, checkpoints: checkpoints.as_ref(), watch: &mut watch };

@@ -3,8 +3,10 @@
 mod checkpoint;
 mod gather;
 mod here;
+mod jumps;
 mod memory;
 mod observe;
+mod pieces;
 mod schedule;
 mod shards;
 mod statistics;
@@ -20,12 +22,14 @@ pub use gather::{Answer, Remote, Request, RowTask, gather, map_rows};
 pub use here::Lent;
 pub use memory::Memory;
 pub use observe::{Observer, Record, Restart, Silent, Status, Training};
+pub use pieces::Pieces;
 pub use schedule::Schedule;
 pub use statistics::{Statistics, pack, unpack};
 
 use crate::{Batch, Context, Error, Fingerprint, Real, Result, Source};
 use checkpoint::{Identity, Progress};
 use gather::ask_remote;
+use jumps::{Jumps, Trial};
 use shards::Walk;
 
 /// Bounds of restarts that differ by no more than this share are equal but for rounding.
@@ -34,6 +38,9 @@ const EQUAL: f64 = 1e-9;
 /// A bound that fell by more than this share of itself is worth a note: it is more than rounding in double
 /// precision, and about what single precision can tell.
 const FALLEN: f64 = 1e-7;
+
+/// Passes that a restart which lags is trusted to go on gaining as much as it did in the last.
+const PATIENCE: f64 = 30.0;
 
 /// Where the loop is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,6 +135,20 @@ pub trait Learner<T: Real>: Sync + Serialize + DeserializeOwned {
         statistics: &Self::Statistics,
         pass: Pass,
     ) -> Vec<String>;
+
+    /// A state some way off that is worth a trial, asked for after passes that are not one: `statistics` are those of
+    /// `state`, `gain` is what the last pass added to the bound, and `failed` how many jumps of this restart were given up. The loop
+    /// comes back to `state` if the trial does not pay, so that the bound of the best state never falls.
+    fn jump(
+        &self,
+        _state: &Self::State,
+        _statistics: &Self::Statistics,
+        _gain: f64,
+        _failed: usize,
+        _pass: Pass,
+    ) -> Option<Self::State> {
+        None
+    }
 }
 
 /// How long and how often to learn.
@@ -197,26 +218,41 @@ pub fn learn<T: Real, L: Learner<T>>(
         Some(checkpoints) => Some((checkpoints, identity(learner, facts, plan, context)?)),
     };
     let resumed = match &keep {
-        Some((c, identity)) if c.resume => checkpoint::load(&c.path, identity)?,
+        Some((c, identity)) if c.resume => checkpoint::load(&c.path, identity, &c.pieces)?,
         _ => None,
     };
     let mut progress =
         resumed.unwrap_or(Progress { restart: 0, current: None, ended: Vec::new(), best: None });
     let mut walk = Walk::new(source, || learner.workspace());
     let mut saved = Instant::now();
+    let mut warned = None;
 
     while progress.restart < plan.restarts {
         let restart = progress.restart;
-        let (mut state, mut told) = match progress.current.take() {
-            Some((state, told, memory)) => {
+        let (mut state, mut told, mut jumps) = match progress.current.take() {
+            Some((state, told, jumps, memory)) => {
                 for (workspace, memory) in walk.workspaces().zip(&memory) {
                     learner.remember(workspace, memory);
                 }
-                (state, told)
+                (state, told, jumps)
             }
             None => {
                 observer.starting(restart, plan.restarts);
-                match start(restart) {
+                if let Some((c, identity)) = &keep {
+                    let Progress { restart, ended, best, .. } = &progress;
+                    let packed =
+                        checkpoint::packed(identity, *restart, None, ended, best.as_ref())?;
+                    let path = c.path.clone();
+                    let write = move |pieces: &_| checkpoint::save(&path, &packed, pieces);
+                    c.pieces.written_by(Box::new(write), c.every, saved);
+                }
+                let start = start(restart);
+                if let Some((c, _)) = &keep {
+                    let (last, warning) = c.pieces.rest();
+                    saved = last.unwrap_or(saved);
+                    warn(observer, &mut warned, warning);
+                }
+                match start {
                     Ok(start) => {
                         let told = Restart {
                             start: start.how,
@@ -224,7 +260,7 @@ pub fn learn<T: Real, L: Learner<T>>(
                             settled_from: learner.settled_from(),
                             bounds: Vec::new(),
                         };
-                        (start.state, told)
+                        (start.state, told, Jumps::new())
                     }
                     Err(Error::Interrupted) if progress.best.is_some() => break,
                     Err(error) => return Err(error),
@@ -241,22 +277,43 @@ pub fn learn<T: Real, L: Learner<T>>(
                 }
                 Err(error) => return Err(error),
             };
-            let bound = learner.bound(&statistics);
+            let trial = jumps.judge(learner.bound(&statistics));
+            let bound = match trial {
+                Trial::Going(home) | Trial::Failed(_, home) => home,
+                Trial::Pays | Trial::None => learner.bound(&statistics),
+            };
             let change = told.bounds.last().map(|last| bound - last);
             told.bounds.push(bound);
             let settled = pass.pass > learner.settled_from();
             let small = change.is_some_and(|c| c.abs() <= plan.tolerance * facts.weight);
-            let ended = if settled && small {
+            // What the pass gained, if two passes in turn tell that.
+            let returned = jumps.returned();
+            let at_rest = matches!(trial, Trial::None) && returned.is_none();
+            let ended = if settled && small && at_rest {
                 Some(Status::Converged)
             } else if pass.pass >= plan.passes {
                 Some(Status::PassLimit)
+            } else if settled && at_rest && is_behind(&told.bounds, leader(&progress)) {
+                Some(Status::Behind)
             } else {
                 None
             };
-            let mut notes = match ended {
-                None => context.install(|| learner.update(&mut state, &statistics, pass)),
-                Some(_) => Vec::new(),
-            };
+            let gain = returned.or(change.filter(|_| settled && at_rest));
+            let mut notes = Vec::new();
+            if let Trial::Failed(home, _) = trial {
+                state = home;
+                notes.push("the jump was given up".to_owned());
+            } else if !matches!(ended, Some(Status::PassLimit | Status::Behind))
+                && let Some(gain) = gain
+                && let Some(there) = learner.jump(&state, &statistics, gain, jumps.failed, pass)
+            {
+                // Also a state that has converged is left, should there be a better one.
+                jumps.leave(std::mem::replace(&mut state, there), bound, gain);
+                notes.push("a jump is tried".to_owned());
+            } else if ended.is_none() {
+                notes = context.install(|| learner.update(&mut state, &statistics, pass));
+            }
+            let ended = ended.filter(|_| !jumps.are_on_trial() || pass.pass >= plan.passes);
             if let Some(change) = change.filter(|c| settled && *c < -FALLEN * bound.abs()) {
                 let fall = -change / facts.weight;
                 notes.insert(0, format!("the bound fell by {fall:.1e} nats a row"));
@@ -280,24 +337,21 @@ pub fn learn<T: Real, L: Learner<T>>(
                 && saved.elapsed() >= c.every
             {
                 let memory = walk.workspaces().map(|workspace| learner.memory(workspace));
-                let current = Some((&state, &told, memory.collect()));
-                checkpoint::save(
-                    &c.path,
-                    identity,
-                    restart,
-                    current,
-                    &progress.ended,
-                    progress.best.as_ref(),
-                )?;
+                let current = Some((&state, &told, &jumps, memory.collect()));
+                let Progress { ended, best, .. } = &progress;
+                let packed = checkpoint::packed(identity, restart, current, ended, best.as_ref())?;
+                let warning = checkpoint::save(&c.path, &packed, &c.pieces.all());
+                warn(observer, &mut warned, warning);
                 saved = Instant::now();
             }
         }
+        // What ended while a jump was on trial ends at its home, whose bound was told.
+        if let Some((home, _)) = jumps.go_home() {
+            state = home;
+        }
         let interrupted = told.status == Status::Interrupted;
         if let Some(&bound) = told.bounds.last() {
-            let best_bound = progress
-                .best
-                .as_ref()
-                .and_then(|(best, _)| progress.ended[*best].bounds.last().copied());
+            let best_bound = leader(&progress).and_then(|bounds| bounds.last().copied());
             // A bound that is not a number never wins over one that is, and of restarts that came to
             // the same end the first does: rounding must not choose among them.
             if best_bound.is_none_or(|best| bound > best + EQUAL * best.abs() || best.is_nan()) {
@@ -311,7 +365,9 @@ pub fn learn<T: Real, L: Learner<T>>(
         }
         if let Some((c, identity)) = &keep {
             let Progress { restart, ended, best, .. } = &progress;
-            checkpoint::save(&c.path, identity, *restart, None, ended, best.as_ref())?;
+            let packed = checkpoint::packed(identity, *restart, None, ended, best.as_ref())?;
+            let warning = checkpoint::save(&c.path, &packed, &c.pieces.all());
+            warn(observer, &mut warned, warning);
             saved = Instant::now();
         }
     }
@@ -333,6 +389,31 @@ pub fn learn<T: Real, L: Learner<T>>(
         restarts: ended,
     };
     Ok(Learned { state, training })
+}
+
+/// The bounds of the best restart that ended.
+fn leader<S>(progress: &Progress<S>) -> Option<&[f64]> {
+    progress.best.as_ref().map(|(best, _)| &*progress.ended[*best].bounds)
+}
+
+/// Whether a restart with these bounds is so far behind the best one that passes are better spent elsewhere: what it lacks is
+/// more than twice what the best gained from the same pass on, and more than [`PATIENCE`] passes like the last would gain.
+/// Gains of passes shrink, so that this is generous.
+fn is_behind(bounds: &[f64], leader: Option<&[f64]>) -> bool {
+    let (Some(leader), [.., before, last]) = (leader, bounds) else { return false };
+    let Some(end) = leader.last() else { return false };
+    // A leader that had come to its end by then had nothing left to gain.
+    let then = leader.get(bounds.len() - 1).unwrap_or(end);
+    let lacks = end - last;
+    lacks > 2.0 * (end - then) && lacks > PATIENCE * (last - before).abs()
+}
+
+/// Tells a warning, unless it is the one that was told last.
+fn warn(observer: &mut dyn Observer, told: &mut Option<String>, warning: Option<String>) {
+    if warning.is_some() && *told != warning {
+        warning.iter().for_each(|warning| observer.warned(warning));
+        *told = warning;
+    }
 }
 
 /// One pass over all rows, wherever they are.
@@ -373,4 +454,23 @@ fn identity<T: Real, L: Learner<T>>(
         plan: (plan.restarts, plan.passes, plan.tolerance),
         learner: xxh3_128(&pack(&(L::NAME, learner))?),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_behind;
+
+    #[test]
+    fn a_restart_is_given_up_only_if_it_lags_far_and_gains_little() {
+        let leader = [-100.0, -50.0, -20.0, -12.0, -11.0, -10.0];
+        assert!(is_behind(&[-100.0, -60.0, -59.0], Some(&leader)));
+        assert!(!is_behind(&[-100.0, -60.0, -50.0], Some(&leader)), "a pass still gains 10");
+        assert!(
+            !is_behind(&[-100.0, -29.1, -29.0], Some(&leader)),
+            "the leader gained 10 from there"
+        );
+        assert!(!is_behind(&[-9.0; 3], Some(&leader)), "it leads");
+        assert!(is_behind(&[-99.0; 9], Some(&leader)), "it rests where the leader did not");
+        assert!(!is_behind(&[-99.0; 3], None) && !is_behind(&[-99.0], Some(&leader)));
+    }
 }

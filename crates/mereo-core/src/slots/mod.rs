@@ -25,8 +25,10 @@ mod lines;
 mod lloyd;
 mod nearest;
 mod quick;
+mod spread;
 mod statistics;
 mod survey;
+mod swaps;
 #[cfg(test)]
 mod tests;
 mod worst;

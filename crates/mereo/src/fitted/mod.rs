@@ -134,6 +134,23 @@ impl Fitted {
         named.unwrap_or_else(|| (0..classes).map(|n| n.to_string()).collect())
     }
 
+    /// Makes cells missing, in rows of the model's columns, of which nothing is known.
+    fn forget_unobserved<T: Real>(&self, rows: &mut [T]) {
+        let width = self.model.columns().max(1);
+        for row in rows.chunks_mut(width) {
+            for &d in self.manifest.unobserved.iter().filter(|&&d| d < width) {
+                row[d] = T::MISSING;
+            }
+        }
+    }
+
+    /// The columns in which no row had a value when the model was learned, by name: nothing is known of them.
+    pub fn unobserved(&self) -> Vec<String> {
+        let names = self.manifest.columns.as_deref();
+        let unobserved = self.manifest.unobserved.iter();
+        unobserved.map(|&d| mereo_core::column_name(names, d)).collect()
+    }
+
     /// The error for what this kind of model cannot do.
     pub fn incapable(&self, verb: &str) -> Error {
         Error::Incapable { model: self.model.kind().to_owned(), verb: verb.to_owned() }

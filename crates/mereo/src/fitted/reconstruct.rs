@@ -7,7 +7,8 @@ use crate::data_of::check_fits;
 
 impl Fitted {
     /// The rows as the model makes them, in the data's units and the model's order of columns; with
-    /// `fill`, cells that were observed stay as they are and only missing ones are filled.
+    /// `fill`, cells that were observed stay as they are and only missing ones are filled. Columns in which no row had a value
+    /// when the model was learned stay missing: nothing is known of them.
     pub fn reconstruct<T: Real>(
         &self,
         raw: &dyn Source<T>,
@@ -18,7 +19,7 @@ impl Fitted {
         let width = self.model.columns();
         check_fits(raw.rows(), width, size_of::<T>())?;
         let rows = mereo_core::reconstruct(model, &*self.prepared(raw)?, context)?;
-        if self.steps.is_none() && !fill {
+        if self.steps.is_none() && !fill && self.manifest.unobserved.is_empty() {
             return Ok(rows);
         }
         let mut values = rows.into_values();
@@ -28,6 +29,7 @@ impl Fitted {
             if let Some(steps) = &self.steps {
                 steps.undo(rows, Some(&steps.facts(batch)?))?;
             }
+            self.forget_unobserved(rows);
             if fill {
                 for (row, out) in rows.chunks_mut(width.max(1)).enumerate() {
                     batch.for_each_observed(row, |column, value| out[column] = value);
