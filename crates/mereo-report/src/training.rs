@@ -139,5 +139,7 @@ fn ending(status: Status) -> &'static str {
         Status::Converged => "converged",
         Status::PassLimit => "passes ran out",
         Status::Interrupted => "interrupted",
+        Status::EarlyStop => "stopped early",
+        Status::Diverged => "diverged",
     }
 }

@@ -36,6 +36,8 @@ macro_rules! for_each_model {
             nmf: $crate::linear::Nmf,
             gvq: $crate::quantize::Gvq,
             cvq: $crate::quantize::Cvq,
+            ae: $crate::neural::Ae,
+            vae: $crate::neural::Vae,
         }
     };
 }
@@ -177,6 +179,7 @@ pub fn answers() -> Vec<Answer> {
     all.extend(mereo_quantize::answers());
     all.extend(mereo_mixture::answers());
     all.extend(mereo_linear::answers());
+    all.extend(mereo_neural::answers());
     all
 }
 
