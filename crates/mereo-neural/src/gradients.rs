@@ -7,6 +7,7 @@ use crate::describe::{decoder, encoder};
 use crate::layers::Given;
 use crate::loss::{cross_entropy, gaussian, squared};
 use crate::network::{Network, Trace};
+use crate::optimise::{Optimiser, Pace, RateSchedule, Walker};
 
 /// A loss of outputs, which it replaces by slopes.
 type Of<'a> = Box<dyn Fn(&mut [f64]) -> f64 + 'a>;
@@ -149,6 +150,91 @@ fn slopes_of_losses_are_those_of_finite_differences() {
             };
             let slope = (moved(1e-5) - moved(-1e-5)) / 2e-5;
             assert!((slope - slopes[at]).abs() < 1e-6 * (1.0 + slope.abs()), "{what} {at}");
+        }
+    }
+}
+
+/// What PyTorch made of the same networks.
+fn torch() -> serde_json::Value {
+    serde_json::from_str(include_str!("../tests/fixtures/torch_layers.json")).unwrap()
+}
+
+fn list(value: &serde_json::Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+}
+
+fn same(found: &[f64], expected: &[f64], what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (at, (f, e)) in found.iter().zip(expected).enumerate() {
+        assert!((f - e).abs() < 1e-12 * (1.0 + e.abs()), "{what} {at}: {f} against {e}");
+    }
+}
+
+#[test]
+fn networks_and_their_gradients_are_those_of_pytorch() {
+    for case in torch()["cases"].as_array().unwrap() {
+        let name = case["name"].as_str().unwrap();
+        let (code, rows) =
+            (case["code"].as_u64().unwrap() as usize, case["rows"].as_u64().unwrap());
+        let rows = rows as usize;
+        let picture = case["picture"].as_array().map(|sides| {
+            let side = |at: usize| sides[at].as_u64().unwrap() as usize;
+            Picture { height: side(0), width: side(1), channels: side(2) }
+        });
+        let inputs = list(&case["inputs"]);
+        let columns = picture.and_then(|p| p.columns()).unwrap_or(inputs.len() / rows);
+        let mut network = encoder(case["text"].as_str(), columns, picture, (code, code)).unwrap();
+        if case["decoder"] == true {
+            network = decoder(None, &network, code, columns, picture).unwrap();
+        }
+        let parameters = list(&case["parameters"]);
+        let mut trace = Trace::new();
+        let outputs = network.forward(&parameters, rows, &inputs, &mut trace).to_vec();
+        same(&outputs, &list(&case["outputs"]), name);
+        let mut gradient = vec![0.0; parameters.len()];
+        let given = Given { parameters: &parameters, rows, inputs: &inputs };
+        // The value is half the sum of squares, so that slopes are what came out.
+        let back = network.backward(given, &outputs, &mut gradient, true, &mut trace);
+        same(back, &list(&case["by_inputs"]), name);
+        same(&gradient, &list(&case["by_parameters"]), name);
+    }
+}
+
+#[test]
+fn the_cross_entropy_is_that_of_pytorch() {
+    let told = &torch()["losses"];
+    let (cells, mut outputs) = (list(&told["cells"]), list(&told["outputs"]));
+    let (mut sums, mut scratch) = (Vec::new(), Vec::new());
+    cross_entropy(&cells, &mut outputs, 9, 1, None, &mut scratch, &mut sums);
+    same(&[sums.iter().sum()], &[told["cross_entropy"].as_f64().unwrap()], "cross-entropy");
+    same(&outputs, &list(&told["slopes"]), "slopes");
+}
+
+#[test]
+fn steps_are_those_of_pytorch() {
+    let goal = [0.5, 1.0, -1.0, 2.0];
+    for (name, optimiser, rate, weight_decay) in [
+        ("adam", Optimiser::Adam, 0.05, 0.0),
+        ("adam with decay", Optimiser::Adam, 0.05, 0.1),
+        ("sgd", Optimiser::Sgd, 0.001, 0.0),
+    ] {
+        let pace = Pace {
+            optimiser,
+            rate,
+            momentum: 0.9,
+            schedule: RateSchedule::Constant,
+            weight_decay,
+            batch: 1,
+            held_out: 0.0,
+            patience: 1,
+        };
+        let mut walker = Walker::new(vec![1.0, -2.0, 3.0, 0.5]);
+        for expected in torch()["walks"][name].as_array().unwrap() {
+            let pairs = walker.parameters.iter().zip(goal);
+            let gradient: Vec<f64> =
+                pairs.map(|(p, g): (&f64, f64)| -4.0 * (p - g).powi(3)).collect();
+            walker.step(&pace, &gradient, 0.0, 1.0, 0.0);
+            same(&walker.parameters, &list(expected), name);
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use mereo_core::slots::Survey;
 use mereo_core::{
-    Context, Error, Learned, Observer, Plan, Real, Result, Source, Start, Training, descend, gather,
+    Context, Error, Learned, Observer, Plan, Real, Result, Source, Start, Status, Stop, Training,
+    descend, gather,
 };
 
 use super::learner::AeLearner;
@@ -113,12 +114,16 @@ fn fit_as<T: Real>(
         parameters: parameters[..split].to_vec(),
         code: params.code,
     };
+    // Who asked for a stop keeps a whole model: what remains is short, and must not be stopped again.
+    let context = &context.clone().stopped_by(&Stop::default());
     let codes = gather(source, context, &task)?;
     let books = codebooks::learn(params, &codes, context)?;
     let classifier = match params.classes {
         AeClasses::None => None,
         AeClasses::Labels => {
-            Some(classify::learn(&learner, &parameters[..split], source, plan, context)?)
+            let passes = if training.status == Status::Interrupted { 1 } else { plan.passes };
+            let plan = Plan { passes, ..plan.clone() };
+            Some(classify::learn(&learner, &parameters[..split], source, &plan, context)?)
         }
     };
     let (mean, root) = codes.normal();

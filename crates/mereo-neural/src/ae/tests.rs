@@ -116,8 +116,14 @@ fn convolutions_learn_pictures_stacked_and_together() {
         Table::from(Dense::new(120, 36, cells.clone()).unwrap()).with_picture(picture).unwrap();
     for stacked in [false, true] {
         let encoder = Some("conv 4x3/2, relu, dense 16, tanh".into());
-        let params =
-            AeParams { encoder, stacked, rate: 1e-2, loss: Loss::CrossEntropy, ..AeParams::new(3) };
+        let params = AeParams {
+            encoder,
+            stacked,
+            rate: 1e-2,
+            batch: 16,
+            loss: Loss::CrossEntropy,
+            ..AeParams::new(3)
+        };
         let (model, training) =
             fit(&params, &data, &plan(60), &Context::new(1), &mut Silent).unwrap();
         assert!(error(&model, &data, &cells) < 0.02, "{stacked} {}", error(&model, &data, &cells));
