@@ -118,8 +118,7 @@ impl Units {
                 },
             );
             cells.complete &= missing == 0;
-            let bytes: Vec<u8> = rounded.iter().flat_map(|r| r.to_le_bytes()).collect();
-            cells.keys.push(xxh3_64(&bytes));
+            cells.keys.push(xxh3_64(bytemuck::cast_slice(rounded)));
         }
     }
 
