@@ -154,7 +154,7 @@ fn slopes_of_losses_are_those_of_finite_differences() {
     }
 }
 
-/// What PyTorch made of the same networks.
+/// What `PyTorch` made of the same networks.
 fn torch() -> serde_json::Value {
     serde_json::from_str(include_str!("../tests/fixtures/torch_layers.json")).unwrap()
 }

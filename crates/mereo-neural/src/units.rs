@@ -201,7 +201,7 @@ impl Range {
         refuse(
             source,
             self.outside,
-            "a number from 0 to 1: prepare the data by scale:0,1 or choose the squared error or a Gaussian",
+            "a number from 0 to 1: prepare the data by scale-all:0,1 or choose the squared error or a Gaussian",
         )
     }
 

@@ -40,7 +40,7 @@ impl Model for Vae {
     const EXAMPLES: &'static [&'static str] = &[
         "mereo fit vae toy:faces --code 4 --epochs 50 -o vae.safetensors",
         "mereo fit vae digits.npy --code 50 --encoder \"dense 200, tanh, dense 200, tanh\" --decoder-kind bernoulli \
-         --binarise --importance 5 --prepare scale:0,1 -o vae.safetensors",
+         --binarise --importance 5 --prepare scale-all -o vae.safetensors",
         "mereo fit vae holes.csv --code 3 --importance 20 --held-out 0.1 -o vae.safetensors",
     ];
     type Params = VaeParams;
