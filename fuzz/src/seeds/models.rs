@@ -159,6 +159,33 @@ fn models() -> Vec<Parts> {
             tensors: vec![tensor("component", &[2, 2], &[0.6, 0.4, 0.0, 1.0])],
         },
         Parts {
+            manifest: r#"{"format":1,"model":"aspect"}"#.to_owned(),
+            tensors: vec![
+                tensor("mean", &[2, 2], mean),
+                tensor("tempering", &[2], &[0.8, 0.5]),
+                tensor("variance", &[2, 2], &[1.0; 4]),
+                tensor("weight", &[2], &[0.25, 0.75]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"urp"}"#.to_owned(),
+            tensors: vec![
+                tensor("level", &[1, 2, 2], &[0.9, 0.1, 0.2, 0.8]),
+                tensor("prior", &[1], &[0.5]),
+                tensor("value", &[2], &[1.0, 5.0]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"bfa"}"#.to_owned(),
+            tensors: vec![
+                tensor("bias_variance", &[1], &[0.2]),
+                tensor("component", &[1, 2], &[0.6, -0.8]),
+                tensor("covariance", &[2, 3], &[0.1, 0.05, 0.2, 0.1, 0.0, 0.1]),
+                tensor("mean", &[2], &[1.0, 2.0]),
+                tensor("noise", &[2], &[0.5, 0.25]),
+            ],
+        },
+        Parts {
             manifest: r#"{"format":1,"model":"ae","params":{"loss":"squared","layers":{"encoder":[{"Dense":{"inputs":2,"outputs":1}}],"decoder":[{"Dense":{"inputs":1,"outputs":2}},{"Activation":{"width":2,"function":"tanh"}}]}}}"#
                 .to_owned(),
             tensors: vec![
@@ -192,33 +219,6 @@ fn models() -> Vec<Parts> {
                 tensor("origin", &[2, 2], mean),
                 tensor("penalty", &[1], &[0.5]),
                 tensor("variance", &[1], &[1.0]),
-            ],
-        },
-        Parts {
-            manifest: r#"{"format":1,"model":"ae","params":{"loss":"squared","layers":{"encoder":[{"Dense":{"inputs":2,"outputs":1}}],"decoder":[{"Dense":{"inputs":1,"outputs":2}},{"Activation":{"width":2,"function":"tanh"}}]}}}"#
-                .to_owned(),
-            tensors: vec![
-                tensor("centre", &[2], &[0.0, 1.0]),
-                tensor("code_mean", &[1], &[0.0]),
-                tensor("code_root", &[1, 1], &[1.0]),
-                tensor("decoder.0.bias", &[2], &[0.0; 2]),
-                tensor("decoder.0.weight", &[2, 1], &[1.0; 2]),
-                tensor("encoder.0.bias", &[1], &[0.5]),
-                tensor("encoder.0.weight", &[1, 2], &[1.0, -1.0]),
-                tensor("scale", &[2], &[1.0; 2]),
-            ],
-        },
-        Parts {
-            manifest: r#"{"format":1,"model":"vae","params":{"code":1,"layers":{"encoder":[{"Conv":{"from":{"height":1,"width":2,"channels":1},"to":{"height":1,"width":1,"channels":2},"kernel":2,"stride":2}}],"decoder":[{"Dense":{"inputs":1,"outputs":2}}]}}}"#
-                .to_owned(),
-            tensors: vec![
-                tensor("centre", &[2], &[0.0, 1.0]),
-                tensor("decoder.0.bias", &[2], &[0.0; 2]),
-                tensor("decoder.0.weight", &[2, 1], &[1.0; 2]),
-                tensor("encoder.0.bias", &[2], &[0.0; 2]),
-                tensor("encoder.0.weight", &[2, 2, 2, 1], &[0.1; 8]),
-                tensor("noise", &[2], &[1.0; 2]),
-                tensor("scale", &[2], &[1.0; 2]),
             ],
         },
         Parts {
