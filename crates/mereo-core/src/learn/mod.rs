@@ -1,6 +1,8 @@
 //! The one loop: look at rows, add up what they tell, re-estimate.
 
 mod checkpoint;
+mod deck;
+mod descend;
 mod gather;
 mod here;
 mod jumps;
@@ -18,6 +20,8 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 pub use checkpoint::Checkpoints;
+pub use deck::RowsTask;
+pub use descend::{Deal, Descender, Look, Told, descend};
 pub use gather::{Answer, Remote, Request, RowTask, gather, map_rows};
 pub use here::Lent;
 pub use memory::Memory;
@@ -198,12 +202,6 @@ pub fn learn<T: Real, L: Learner<T>>(
     context: &Context,
     observer: &mut dyn Observer,
 ) -> Result<Learned<L::State>> {
-    if plan.restarts == 0 {
-        return Err(Error::option("restarts", "at least 1 is needed"));
-    }
-    if !(plan.tolerance >= 0.0) {
-        return Err(Error::option("tolerance", "must be at least 0"));
-    }
     if source.remote().is_some() && learner.remembers_rows() {
         let problem = format!(
             "`{}` with these options remembers rows from pass to pass, so the rows must be here",
@@ -211,11 +209,129 @@ pub fn learn<T: Real, L: Learner<T>>(
         );
         return Err(Error::option("data", problem));
     }
+    let walk = Walk::new(source, || learner.workspace());
+    let mut way = AllRows { learner, source, walk, context, told: None };
+    run(&mut way, start, source.rows(), plan, context, observer)
+}
+
+/// One way of passing over rows: what the loop is written over.
+trait Way {
+    type State: Clone + Serialize + DeserializeOwned;
+
+    fn facts(&self) -> Facts;
+    fn settled_from(&self) -> usize;
+    /// A digest of all that was chosen.
+    fn digest(&self) -> Result<u128>;
+    /// Passes over the rows; in the last pass of all only to tell the bound of the final state.
+    fn look(&mut self, state: &mut Self::State, pass: Pass, last: bool) -> Result<Looked>;
+    /// Re-estimates the state from what rows told; returns notes.
+    fn update(&mut self, state: &mut Self::State, pass: Pass) -> Vec<String>;
+    /// A state some way off that may be better: see [`Learner::jump`].
+    fn jump(
+        &self,
+        _state: &Self::State,
+        _gain: f64,
+        _failed: usize,
+        _pass: Pass,
+    ) -> Option<Self::State> {
+        None
+    }
+    /// Takes memory back once nobody needs what rows told.
+    fn done(&mut self) {}
+    /// What is remembered of rows, for checkpoints.
+    fn memory(&mut self) -> Vec<Vec<f64>> {
+        Vec::new()
+    }
+    fn remember(&mut self, _memory: &[Vec<f64>]) {}
+}
+
+/// What a pass told.
+struct Looked {
+    bound: f64,
+    /// Whether it was the last one, by the learner's own judgement.
+    ended: Option<Status>,
+    notes: Vec<String>,
+}
+
+/// Every pass is one update from all rows.
+struct AllRows<'a, T: Real, L: Learner<T>> {
+    learner: &'a L,
+    source: &'a dyn Source<T>,
+    walk: Walk<L::Statistics, L::Workspace>,
+    context: &'a Context,
+    told: Option<L::Statistics>,
+}
+
+impl<T: Real, L: Learner<T>> Way for AllRows<'_, T, L> {
+    type State = L::State;
+
+    fn facts(&self) -> Facts {
+        self.learner.facts()
+    }
+
+    fn settled_from(&self) -> usize {
+        self.learner.settled_from()
+    }
+
+    fn digest(&self) -> Result<u128> {
+        Ok(xxh3_128(&pack(&(L::NAME, self.learner))?))
+    }
+
+    fn look(&mut self, state: &mut L::State, pass: Pass, _last: bool) -> Result<Looked> {
+        let Self { learner, source, walk, context, told } = self;
+        let statistics = one_pass(*learner, state, pass, *source, walk, context)?;
+        let bound = learner.bound(&statistics);
+        *told = Some(statistics);
+        Ok(Looked { bound, ended: None, notes: Vec::new() })
+    }
+
+    fn update(&mut self, state: &mut L::State, pass: Pass) -> Vec<String> {
+        let Self { learner, context, told, .. } = self;
+        let Some(statistics) = told else { return Vec::new() };
+        context.install(|| learner.update(state, statistics, pass))
+    }
+
+    fn jump(&self, state: &L::State, gain: f64, failed: usize, pass: Pass) -> Option<L::State> {
+        self.learner.jump(state, self.told.as_ref()?, gain, failed, pass)
+    }
+
+    fn done(&mut self) {
+        if let Some(statistics) = self.told.take() {
+            self.walk.spare(statistics);
+        }
+    }
+
+    fn memory(&mut self) -> Vec<Vec<f64>> {
+        self.walk.workspaces().map(|workspace| self.learner.memory(workspace)).collect()
+    }
+
+    fn remember(&mut self, memory: &[Vec<f64>]) {
+        for (workspace, memory) in self.walk.workspaces().zip(memory) {
+            self.learner.remember(workspace, memory);
+        }
+    }
+}
+
+/// The loop itself, whatever a pass is.
+fn run<W: Way>(
+    way: &mut W,
+    start: impl Fn(usize) -> Result<Start<W::State>>,
+    rows: usize,
+    plan: &Plan,
+    context: &Context,
+    observer: &mut dyn Observer,
+) -> Result<Learned<W::State>> {
+    if plan.restarts == 0 {
+        return Err(Error::option("restarts", "at least 1 is needed"));
+    }
+    if !(plan.tolerance >= 0.0) {
+        return Err(Error::option("tolerance", "must be at least 0"));
+    }
     let began = Instant::now();
-    let facts = learner.facts();
+    let facts = way.facts();
     let keep = match &plan.checkpoints {
         None => None,
-        Some(checkpoints) => Some((checkpoints, identity(learner, facts, plan, context)?)),
+        Some(checkpoints) => Some((checkpoints, identity(way.digest()?, facts, plan, context))),
     };
     let resumed = match &keep {
         Some((c, identity)) if c.resume => checkpoint::load(&c.path, identity, &c.pieces)?,
@@ -223,7 +339,6 @@ pub fn learn<T: Real, L: Learner<T>>(
     };
     let mut progress =
         resumed.unwrap_or(Progress { restart: 0, current: None, ended: Vec::new(), best: None });
-    let mut walk = Walk::new(source, || learner.workspace());
     let mut saved = Instant::now();
     let mut warned = None;
 
@@ -231,9 +346,7 @@ pub fn learn<T: Real, L: Learner<T>>(
         let restart = progress.restart;
         let (mut state, mut told, mut jumps) = match progress.current.take() {
             Some((state, told, jumps, memory)) => {
-                for (workspace, memory) in walk.workspaces().zip(&memory) {
-                    learner.remember(workspace, memory);
-                }
+                way.remember(&memory);
                 (state, told, jumps)
             }
             None => {
@@ -257,7 +370,7 @@ pub fn learn<T: Real, L: Learner<T>>(
                         let told = Restart {
                             start: start.how,
                             status: Status::PassLimit,
-                            settled_from: learner.settled_from(),
+                            settled_from: way.settled_from(),
                             bounds: Vec::new(),
                         };
                         (start.state, told, Jumps::new())
@@ -269,29 +382,33 @@ pub fn learn<T: Real, L: Learner<T>>(
         };
         loop {
             let pass = Pass { restart, pass: told.bounds.len() };
-            let statistics = match one_pass(learner, &state, pass, source, &mut walk, context) {
-                Ok(statistics) => statistics,
+            let last = pass.pass >= plan.passes;
+            let looked = match way.look(&mut state, pass, last) {
+                Ok(looked) => looked,
                 Err(Error::Interrupted) => {
                     told.status = Status::Interrupted;
                     break;
                 }
                 Err(error) => return Err(error),
             };
-            let trial = jumps.judge(learner.bound(&statistics));
+            let Looked { bound, ended, mut notes } = looked;
+            let trial = jumps.judge(bound);
             let bound = match trial {
                 Trial::Going(home) | Trial::Failed(_, home) => home,
-                Trial::Pays | Trial::None => learner.bound(&statistics),
+                Trial::Pays | Trial::None => bound,
             };
             let change = told.bounds.last().map(|last| bound - last);
             told.bounds.push(bound);
-            let settled = pass.pass > learner.settled_from();
+            let settled = pass.pass > way.settled_from();
             let small = change.is_some_and(|c| c.abs() <= plan.tolerance * facts.weight);
             // What the pass gained, if two passes in turn tell that.
             let returned = jumps.returned();
             let at_rest = matches!(trial, Trial::None) && returned.is_none();
-            let ended = if settled && small && at_rest {
+            let ended = if ended.is_some() {
+                ended
+            } else if settled && small && at_rest {
                 Some(Status::Converged)
-            } else if pass.pass >= plan.passes {
+            } else if last {
                 Some(Status::PassLimit)
             } else if settled && at_rest && is_behind(&told.bounds, leader(&progress)) {
                 Some(Status::Behind)
@@ -299,26 +416,25 @@ pub fn learn<T: Real, L: Learner<T>>(
                 None
             };
             let gain = returned.or(change.filter(|_| settled && at_rest));
-            let mut notes = Vec::new();
             if let Trial::Failed(home, _) = trial {
                 state = home;
                 notes.push("the jump was given up".to_owned());
-            } else if !matches!(ended, Some(Status::PassLimit | Status::Behind))
+            } else if matches!(ended, None | Some(Status::Converged))
                 && let Some(gain) = gain
-                && let Some(there) = learner.jump(&state, &statistics, gain, jumps.failed, pass)
+                && let Some(there) = way.jump(&state, gain, jumps.failed, pass)
             {
                 // Also a state that has converged is left, should there be a better one.
                 jumps.leave(std::mem::replace(&mut state, there), bound, gain);
                 notes.push("a jump is tried".to_owned());
             } else if ended.is_none() {
-                notes = context.install(|| learner.update(&mut state, &statistics, pass));
+                notes.extend(way.update(&mut state, pass));
             }
-            let ended = ended.filter(|_| !jumps.are_on_trial() || pass.pass >= plan.passes);
+            let ended = ended.filter(|_| !jumps.are_on_trial() || last);
             if let Some(change) = change.filter(|c| settled && *c < -FALLEN * bound.abs()) {
                 let fall = -change / facts.weight;
                 notes.insert(0, format!("the bound fell by {fall:.1e} nats a row"));
             }
-            walk.spare(statistics);
+            way.done();
             observer.passed(&Record {
                 restart,
                 restarts: plan.restarts,
@@ -336,8 +452,7 @@ pub fn learn<T: Real, L: Learner<T>>(
             if let Some((c, identity)) = &keep
                 && saved.elapsed() >= c.every
             {
-                let memory = walk.workspaces().map(|workspace| learner.memory(workspace));
-                let current = Some((&state, &told, &jumps, memory.collect()));
+                let current = Some((&state, &told, &jumps, way.memory()));
                 let Progress { ended, best, .. } = &progress;
                 let packed = checkpoint::packed(identity, restart, current, ended, best.as_ref())?;
                 let warning = checkpoint::save(&c.path, &packed, &c.pieces.all());
@@ -376,13 +491,14 @@ pub fn learn<T: Real, L: Learner<T>>(
     let (best, state) = best.ok_or(Error::Interrupted)?;
     let winner = &ended[best];
     let training = Training {
-        rows: source.rows(),
-        weight: Some(facts.weight).filter(|&weight| weight != source.rows() as f64),
+        rows,
+        weight: Some(facts.weight).filter(|&weight| weight != rows as f64),
         fingerprint: facts.fingerprint,
         seed: context.seed(),
         bound: winner.bounds.last().copied().unwrap_or(f64::NAN),
         log_likelihood: None,
         likelihood_unknown: false,
+        held_out: Vec::new(),
         passes: winner.bounds.len().saturating_sub(1),
         status: if context.stop().asked() { Status::Interrupted } else { winner.status },
         best,
@@ -442,18 +558,13 @@ fn one_pass<T: Real, L: Learner<T>>(
 }
 
 /// Tells one run from another.
-fn identity<T: Real, L: Learner<T>>(
-    learner: &L,
-    facts: Facts,
-    plan: &Plan,
-    context: &Context,
-) -> Result<Identity> {
-    Ok(Identity {
+fn identity(learner: u128, facts: Facts, plan: &Plan, context: &Context) -> Identity {
+    Identity {
         data: facts.fingerprint,
         seed: context.seed(),
         plan: (plan.restarts, plan.passes, plan.tolerance),
-        learner: xxh3_128(&pack(&(L::NAME, learner))?),
-    })
+        learner,
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Computing what a report shows. The report crate only draws.
 
 mod classes;
+mod networks;
 
 use std::path::Path;
 
@@ -13,6 +14,7 @@ use mereo_report::{Combination, Compared, FeaturesView, ShownLayer, ShownRows, S
 use rand_distr::{Distribution, StandardNormal};
 
 use self::classes::Classes;
+use self::networks::Networks;
 use crate::fitted::for_each_batch;
 use crate::{AnyModel, Fitted};
 
@@ -57,6 +59,8 @@ pub fn write_report<T: Real>(
     let features = Features::of(fitted, data, seen.as_ref(), context)?;
     let classes = Classes::of(fitted, data, names.model, context)?;
     let drawn = classes.as_ref().map(Classes::drawn).unwrap_or_default();
+    let networks = Networks::of(fitted, seen.as_ref().map(|seen| &seen.original), context)?;
+    let galleries = networks.shown();
     let layers = Layers::of(fitted, context)?;
     let layers = layers.shown();
     let own = seen.as_ref().and_then(|seen| seen.scores.as_ref()).map(|scores| scores.mean);
@@ -79,6 +83,7 @@ pub fn write_report<T: Real>(
         column_deviation: seen.as_ref().map(|seen| &*seen.deviation),
         rows: seen.as_ref().map(Seen::rows),
         samples: samples.as_ref(),
+        galleries: &galleries,
         classes: classes.as_ref().map(|classes| classes.shown(&drawn)),
         scores: seen.as_ref().and_then(|seen| seen.scores.as_ref()),
         compared: &compared,
