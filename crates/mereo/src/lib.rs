@@ -65,6 +65,7 @@ pub mod segment;
 mod align;
 mod any_model;
 mod data_of;
+mod elsewhere;
 mod fit;
 mod fitted;
 mod models;
@@ -73,6 +74,7 @@ mod page;
 pub use align::align as align_columns;
 pub use any_model::AnyModel;
 pub use data_of::{Data, Held};
+pub use elsewhere::{Ask, Elsewhere, Window, answer};
 pub use fit::Fit;
 pub use fitted::{Classified, Confusion, Criteria, Explained, Fitted, Shown, own_names};
 #[doc(inline)]
