@@ -46,7 +46,7 @@ def rows_of(estimator: Any, X: Any, *, reset: bool) -> Any:
             return X
     if hasattr(X, "__arrow_c_stream__") and not _is_pandas(X):
         cells, names, _, _ = arrow_rows(X)
-        validate_data(estimator, _named(cells[:1], names), reset=reset, ensure_all_finite=False)
+        _check_names(estimator, cells.shape[1], names, reset=reset)
         return cells
     X = validate_data(
         estimator,
@@ -82,31 +82,21 @@ def _is_pandas(X: Any) -> bool:
     return type(X).__module__.partition(".")[0] == "pandas"
 
 
-def _named(cells: NDArray[Any], names: list[str] | None) -> Any:
-    """A row that scikit-learn sees the names of."""
-    return cells if names is None else _Frame(cells, names)
-
-
-class _Frame:
-    """As much of a table as scikit-learn asks of one: an array whose columns have names."""
-
-    def __init__(self, cells: NDArray[Any], names: list[str]) -> None:
-        self.columns = np.array(names, dtype=object)
-        self.shape = cells.shape
-        self.dtype = cells.dtype
-        self._cells = cells
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.asarray(self._cells, dtype=dtype)
-
-    def __len__(self) -> int:
-        return int(self.shape[0])
-
-    def __dataframe__(self, *_: Any, **__: Any) -> _Frame:
-        return self
-
-    def column_names(self) -> list[str]:
-        return list(self.columns)
+def _check_names(estimator: Any, columns: int, names: list[str] | None, *, reset: bool) -> None:
+    """What scikit-learn does with the columns of tables that it knows."""
+    if reset:
+        estimator.n_features_in_ = columns
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        return
+    name = type(estimator).__name__
+    if columns != estimator.n_features_in_:
+        raise ValueError(f"X has {columns} features, but {name} is expecting {estimator.n_features_in_} features as input")
+    known = getattr(estimator, "feature_names_in_", None)
+    if names is not None and known is not None and list(known) != names:
+        raise ValueError("The feature names should match those that were passed during fit.")
 
 
 def _sparse(X: Any, missing: str) -> tuple[Any, ...]:

@@ -435,8 +435,8 @@ class Estimator(TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _repr_html_inner(self) -> str:
-        page = super()._repr_html_inner()
+    def _html_repr(self) -> str:
+        page = str(super()._html_repr())
         pictures = ""
         if hasattr(self, "_model"):
             from ._html import parts_html

@@ -10,6 +10,8 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, cl
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ._data import NOTHING, seed_of, threads_of
+
 
 class Imputer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     """Fill missing values with what a model expects in them.
@@ -89,6 +91,30 @@ class Imputer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             return filled
         holes = np.isnan(self._dense(X))[:, self.indicator_columns_]
         return np.hstack([filled, holes.astype(filled.dtype)])
+
+    def draws(self, X: Any, n_draws: int = 5, *, random_state: Any = None) -> NDArray[Any]:
+        """Fill the missing values several times, drawn from what the model says of them together, given the observed ones:
+        multiple imputation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with NaN where a value is missing.
+        n_draws : int, default=5
+            How many times.
+        random_state : int, RandomState or None, default=None
+            The seed; that of the estimator if None.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_samples, n_features)
+        """
+        check_is_fitted(self)
+        inner = self.estimator_
+        rows = inner._ask(X)
+        seed = seed_of(inner.random_state if random_state is None else random_state)
+        threads = threads_of(inner.n_jobs)
+        return np.stack([inner._model.draw_missing(rows, NOTHING, draw, seed, threads) for draw in range(n_draws)])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns, and of the indicators after them."""

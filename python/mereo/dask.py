@@ -35,6 +35,12 @@ from ._progress import Bar, observer
 
 __all__ = ["fit", "predict", "reconstruct", "score_samples", "transform"]
 
+#: Cells that one task looks at, about: what a worker holds of the rows at a time.
+_TASK_CELLS = 1 << 24
+
+#: Answers that one task puts together: a power of two, so that they are put together as everywhere.
+_FAN_IN = 16
+
 #: How often a shard is tried again on other workers after the one that held it died.
 _RETRIES = 10
 
@@ -144,22 +150,29 @@ class _Asker:
         # The question travels as a task's result: what a lost worker held of it is made again from the graph, which a
         # scattered value is not.
         held = self.client.submit(_hold, request, pure=False, retries=_RETRIES)
-        futures = [
-            self.client.submit(
-                _answer,
-                held,
-                run,
-                self.rows.rows,
-                self.rows.columns,
-                self._cuts(run),
-                self.rows.single,
-                (self.rows.classes, self.rows.label, self.rows.weight),
-                pure=False,
-                retries=_RETRIES,
-            )
-            for run in runs
-        ]
-        return self.client.gather(futures)
+        return self.client.gather([self._run(held, run) for run in runs])
+
+    def _run(self, held: Any, run: tuple[int, int]) -> Any:
+        """The answer of a run: of tasks that hold little each, put together in the fixed tree by other tasks."""
+        start, end = run
+        low, high = _native.rows_of(self.rows.rows, self.rows.columns, start, start + 1)
+        each = 1
+        while each < end - start and 2 * each * (high - low) * self.rows.columns <= _TASK_CELLS:
+            each *= 2
+        answers = [self._task(held, (at, min(at + each, end))) for at in range(start, end, each)]
+        while len(answers) > 1:
+            answers = [
+                self.client.submit(_merge, held, answers[at : at + _FAN_IN], pure=False, retries=_RETRIES)
+                for at in range(0, len(answers), _FAN_IN)
+            ]
+        return answers[0]
+
+    def _task(self, held: Any, run: tuple[int, int]) -> Any:
+        about = (self.rows.classes, self.rows.label, self.rows.weight)
+        rows, columns, single = self.rows.rows, self.rows.columns, self.rows.single
+        return self.client.submit(
+            _answer, held, run, rows, columns, self._cuts(run), single, about, pure=False, retries=_RETRIES
+        )
 
     def _cuts(self, run: tuple[int, int]) -> list[tuple[int, int, Any]]:
         """Which rows of which pieces a run of shards covers."""
@@ -181,6 +194,10 @@ class _Asker:
 
 def _hold(request: bytes) -> bytes:
     return request
+
+
+def _merge(request: bytes, answers: list[bytes]) -> bytes:
+    return answers[0] if len(answers) == 1 else _native.merge(request, answers)
 
 
 def _answer(

@@ -94,6 +94,16 @@ def test_every_learner_of_the_loop_works_so(name, cluster, folder):
     assert there._model.to_bytes() == here(small(mereo.MODELS[name]._kind))
 
 
+def test_small_tasks_are_put_together_in_the_same_tree(cluster, folder, monkeypatch):
+    monkeypatch.setattr("mereo.dask._TASK_CELLS", 1)
+    monkeypatch.setattr("mereo.dask._FAN_IN", 2)
+    # More shards than runs: every run is of two.
+    X = np.repeat(table(), 30, axis=0)
+    quick = lambda: GaussianMixture(n_components=2, n_init=1, max_iter=1)  # noqa: E731
+    array = da.from_array(X, chunks=(50_000, 3))
+    assert fit(cluster, quick(), array)._model.to_bytes() == quick().fit(X)._model.to_bytes()
+
+
 def test_what_remembers_rows_says_so_by_name(cluster, folder):
     with pytest.raises(ValueError, match="remembers rows"):
         fit(cluster, model(gate="factorised"), f"{folder}/*.parquet")

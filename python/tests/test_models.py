@@ -260,6 +260,18 @@ def test_imputers_indicate(rows):
     assert list(imputer.get_feature_names_out())[-1] == "missingindicator_x3"
 
 
+def test_imputers_draw_several_times(rows):
+    imputer = Imputer(FactorAnalysis(n_components=2, random_state=1)).fit(rows)
+    draws = imputer.draws(rows, n_draws=200)
+    holes = np.isnan(rows)
+    assert draws.shape == (200, *rows.shape)
+    assert (draws[:, ~holes] == rows[~holes]).all()
+    # On the average they are the single fill, and they vary.
+    assert (draws[:, holes].std(axis=0) > 0).all()
+    error = np.abs(draws.mean(axis=0) - imputer.transform(rows))[holes]
+    assert (error < 5 * draws[:, holes].std(axis=0) / np.sqrt(200)).mean() > 0.99
+
+
 def test_parts_are_shown_in_notebooks():
     from mereo.datasets import toy
 

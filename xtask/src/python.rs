@@ -6,10 +6,10 @@ use crate::command::{Failure, Outcome, exists, program, root};
 
 /// The environment's Python, made if it is not there.
 fn environment() -> Outcome<PathBuf> {
-    let python = ["python3.11", "python3", "python"]
-        .into_iter()
-        .find(|python| exists(python))
-        .ok_or_else(|| Failure::new("the Python package needs Python 3.11, and it is not installed"))?;
+    let python =
+        ["python3.11", "python3", "python"].into_iter().find(|python| exists(python)).ok_or_else(
+            || Failure::new("the Python package needs Python 3.11, and it is not installed"),
+        )?;
     let folder = root().join("target/python");
     let inside = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     if !inside.is_file() {

@@ -132,6 +132,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fit::fit, module)?)?;
     module.add_function(wrap_pyfunction!(remote::fit_elsewhere, module)?)?;
     module.add_function(wrap_pyfunction!(remote::answer, module)?)?;
+    module.add_function(wrap_pyfunction!(remote::merge, module)?)?;
     module.add_function(wrap_pyfunction!(remote::rows_of, module)?)?;
     Ok(())
 }

@@ -217,6 +217,26 @@ impl Model {
         made.array(py)
     }
 
+    /// Rows with their missing cells drawn: number `draw` of several ways.
+    fn draw_missing<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Bound<'py, PyAny>,
+        known: Known<'py>,
+        draw: u64,
+        seed: u64,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let context = context(seed, threads)?;
+        let made = Self::ask(py, rows, known.about()?, &context, |rows| {
+            Ok(match rows {
+                Rows::F32(source) => Made::F32(self.0.draw_missing(&source, draw, &context)?),
+                Rows::F64(source) => Made::F64(self.0.draw_missing(&source, draw, &context)?),
+            })
+        })?;
+        made.array(py)
+    }
+
     /// Codes to rows.
     fn decode<'py>(
         &self,

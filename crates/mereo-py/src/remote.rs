@@ -86,3 +86,14 @@ pub(crate) fn answer<'py>(
     });
     Ok(PyBytes::new(py, &bytes.map_err(raised)?))
 }
+
+/// The answers of runs that lie side by side, put together as one run of all would have answered.
+#[pyfunction]
+pub(crate) fn merge<'py>(
+    py: Python<'py>,
+    request: &[u8],
+    answers: Vec<Vec<u8>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let bytes = py.detach(|| mereo::merge_answers(request, &answers)).map_err(raised)?;
+    Ok(PyBytes::new(py, &bytes))
+}

@@ -160,6 +160,20 @@ impl<T: Real> Lane<T> for WindowLane<'_, T> {
     }
 }
 
+/// Puts answers of runs that lie side by side together: see [`mereo_core::Answer::merge`]. `task` and `cells` are the
+/// request's.
+pub fn merge_answers(request: &[u8], answers: &[Vec<u8>]) -> Result<Vec<u8>> {
+    let request: Request = mereo_core::unpack(request)?;
+    known(&request.task)?.merge(&request.cells, answers)
+}
+
+fn known(task: &str) -> Result<mereo_core::Answer> {
+    answers()
+        .into_iter()
+        .find(|answer| answer.name() == task)
+        .ok_or_else(|| Error::option("request", format!("nobody here can answer `{task}`")))
+}
+
 /// What a run of shards tells: the answer to the bytes that [`Ask`] was given.
 pub fn answer<T: Real>(
     request: &[u8],
@@ -168,12 +182,7 @@ pub fn answer<T: Real>(
     context: &Context,
 ) -> Result<Vec<u8>> {
     let request: Request = mereo_core::unpack(request)?;
-    let all = answers();
-    let Some(answer) = all.iter().find(|answer| answer.name() == request.task) else {
-        let problem = format!("nobody here can answer `{}`", request.task);
-        return Err(Error::option("request", problem));
-    };
-    answer.answer(&request, source, shards, context)
+    known(&request.task)?.answer(&request, source, shards, context)
 }
 
 #[cfg(test)]
@@ -197,21 +206,26 @@ mod tests {
             ..About::default()
         };
         let whole = table::<f64>(3, &cells).with_about(about.clone()).unwrap();
+        let one = |request: &[u8], run: Range<usize>| -> Result<Vec<u8>> {
+            let rows = Window::<f64>::rows_of(5000, 3, run.clone());
+            let own = cells[rows.start * 3..rows.end * 3].to_vec();
+            let about = About {
+                labels: Some(Labels {
+                    names: labels.names.clone(),
+                    of_row: labels.of_row[rows.clone()].to_vec(),
+                }),
+                weights: Some(weights[rows.clone()].to_vec()),
+                ..About::default()
+            };
+            let part = Table::from(Dense::new(rows.len(), 3, own)?).with_about(about)?;
+            let window = Window::new(5000, rows.start, &part)?;
+            answer(request, &window, run, &Context::new(0))
+        };
         let ask = |request: &[u8], runs: &[Range<usize>]| {
             let each = runs.iter().rev().map(|run| {
-                let rows = Window::<f64>::rows_of(5000, 3, run.clone());
-                let own = cells[rows.start * 3..rows.end * 3].to_vec();
-                let about = About {
-                    labels: Some(Labels {
-                        names: labels.names.clone(),
-                        of_row: labels.of_row[rows.clone()].to_vec(),
-                    }),
-                    weights: Some(weights[rows.clone()].to_vec()),
-                    ..About::default()
-                };
-                let part = Table::from(Dense::new(rows.len(), 3, own)?).with_about(about)?;
-                let window = Window::new(5000, rows.start, &part)?;
-                answer(request, &window, run.clone(), &Context::new(0))
+                // Shard by shard, and put together by somebody else.
+                let each = run.clone().map(|shard| one(request, shard..shard + 1));
+                merge_answers(request, &each.collect::<Result<Vec<_>>>()?)
             });
             let mut answers = each.collect::<Result<Vec<_>>>()?;
             answers.reverse();

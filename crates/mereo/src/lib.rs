@@ -74,7 +74,7 @@ mod page;
 pub use align::align as align_columns;
 pub use any_model::AnyModel;
 pub use data_of::{Data, Held};
-pub use elsewhere::{Ask, Elsewhere, Window, answer};
+pub use elsewhere::{Ask, Elsewhere, Window, answer, merge_answers};
 pub use fit::Fit;
 pub use fitted::{Classified, Confusion, Criteria, Explained, Fitted, Shown, own_names};
 #[doc(inline)]
