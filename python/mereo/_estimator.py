@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _PLURAL = {"mean": "means", "component": "components", "weight": "weights", "variance": "variances"}
 
 #: Models of data that is nowhere below 0.
-_NON_NEGATIVE = {"nmf", "aspect", "urp"}
+_NON_NEGATIVE = {"nmf"}
 
 
 class Chosen(NamedTuple):
@@ -59,9 +59,11 @@ def _can(verb: str) -> Callable[[Any], bool]:
 
 def _predicts(self: Any) -> bool:
     """Whether rows can be told apart by states, components or classes."""
-    if "classify" in self._kind.capabilities or "layers" in self._kind.capabilities:
+    if self._uses_classes() or "layers" in self._kind.capabilities:
         return True
-    return {"parts", "encode"} <= self._kind.capabilities
+    # Parts with factors have no states that one of could be chosen.
+    options = {param.option for param in self._kind.params}
+    return {"parts", "encode"} <= self._kind.capabilities and not {"parts", "factors"} <= options
 
 
 def _has_probabilities(self: Any) -> bool:

@@ -10,7 +10,14 @@ import mereo
 from mereo import _registration
 
 # Expected failures, each with its reason.
-EXPECTED: dict[str, dict[str, str]] = {}
+_SHUFFLED = {
+    "check_sample_weight_equivalence_on_dense_data": "the check shuffles the rows, and starts are drawn by the rows' numbers; "
+    "scikit-learn's own KMeans is excused for the same"
+}
+EXPECTED: dict[str, dict[str, str]] = {
+    name: _SHUFFLED
+    for name in ("mcfa", "vq", "gmm", "student", "deep-gmm", "gvq", "cvq", "aspect", "urp", "bfa", "ae", "vae")
+}
 
 
 def small(kind: _registration.Kind) -> mereo.Estimator:
