@@ -18,6 +18,7 @@ mod real;
 mod rows;
 mod source;
 mod table;
+mod view;
 
 pub use about::{About, ColumnKind, Labels, Picture, column_name};
 pub use context::{Context, Random, Stop, draw};
@@ -46,6 +47,7 @@ pub use real::Real;
 pub use rows::sample_rows;
 pub use source::{Batch, Block, Lane, Source, batch_rows};
 pub use table::{Absent, AnyTable, Cells, Dense, Sparse, Table, check_cells};
+pub use view::View;
 
 // What the macros of this crate write.
 #[doc(hidden)]

@@ -2,6 +2,7 @@
 //! sees them, what their columns are called, and everything that can be asked about rows.
 
 mod classify;
+mod decode;
 mod encode;
 mod explain;
 mod reconstruct;
