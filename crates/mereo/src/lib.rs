@@ -63,6 +63,7 @@
 pub mod segment;
 
 mod align;
+mod align_sparse;
 mod any_model;
 mod data_of;
 mod fit;
