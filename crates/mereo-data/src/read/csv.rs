@@ -318,7 +318,7 @@ impl Columns {
     fn advice(&self, rows: &Rows, column: usize) -> String {
         let name = self.name(column);
         let label = format!("if the column holds the rows' classes say `--label {name}`");
-        let header = "if this line names the columns say `--header true`";
+        let header = "if this line names the columns say `--header`";
         let advice = [
             ("a number", true),
             (label.as_str(), self.label.is_none()),

@@ -127,7 +127,7 @@ fn errors_name_line_and_column() {
             "1,abc\n2,3\n",
             "line 1, column `1`: found `abc`, expected a number; if the column holds the rows' \
              classes say `--label 1`; otherwise drop the column; if this line names the columns \
-             say `--header true`",
+             say `--header`",
         ),
         ("a\n1\ninf\n", "line 3, column `a`: found `inf`, expected a number of magnitude at most"),
         ("a\n1\n1e300\n", "line 3, column `a`: found `1e300`, expected a number of magnitude"),
