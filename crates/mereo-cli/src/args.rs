@@ -9,8 +9,9 @@ use mereo_data::{Kind, ReadOptions};
 
 use crate::output::Voice;
 use crate::{
-    classify, completions, compress, decompress, demo, denoise, encode, explain, field, fit, map,
-    models, patches, reconstruct, report, sample, score, segment, show, toy,
+    ask, classify, completions, compress, decompress, demo, denoise, encode, evaluate, explain,
+    field, fit, map, models, patches, predict, recommend, reconstruct, report, sample, score,
+    segment, show, similar, toy,
 };
 
 const ABOUT: &str = "\
@@ -66,6 +67,11 @@ pub(crate) enum Verb {
     Explain(explain::ExplainArgs),
     Encode(encode::EncodeArgs),
     Reconstruct(reconstruct::ReconstructArgs),
+    Predict(predict::PredictArgs),
+    Recommend(recommend::RecommendArgs),
+    Ask(ask::AskArgs),
+    Evaluate(Box<evaluate::EvaluateArgs>),
+    Similar(similar::SimilarArgs),
     Sample(sample::SampleArgs),
     Compress(compress::CompressArgs),
     Decompress(decompress::DecompressArgs),

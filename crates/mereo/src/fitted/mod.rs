@@ -4,9 +4,11 @@
 mod classify;
 mod encode;
 mod explain;
+mod predict_cells;
 mod reconstruct;
 mod sample;
 mod score;
+mod similar;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -19,6 +21,7 @@ use mereo_data::steps::Steps;
 
 pub use classify::{Classified, Confusion};
 pub use explain::{Explained, Shown};
+pub use similar::Alike;
 
 use crate::AnyModel;
 use crate::align::align;
