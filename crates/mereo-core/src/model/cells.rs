@@ -142,12 +142,13 @@ impl CellPrediction {
                     } else {
                         high = x;
                     }
-                    let next = x + (share - below) / density;
-                    let next = if next > low && next < high { next } else { 0.5 * (low + high) };
-                    if (next - x).abs() <= least {
-                        return next;
+                    let step = (share - below) / density;
+                    // Nor any number, where nothing is left to find and nothing is near.
+                    if !(step.abs() > least) || high - low <= least {
+                        return x;
                     }
-                    x = next;
+                    let next = x + step;
+                    x = if next > low && next < high { next } else { 0.5 * (low + high) };
                 }
                 x
             }
