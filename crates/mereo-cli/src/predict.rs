@@ -73,12 +73,12 @@ pub(crate) fn run(args: &PredictArgs, voice: Voice) -> Result<ExitCode> {
     let told = Told::of(&rater, &mut people, &pairs, &args.pairs, voice)?;
     let guesses = rater.predict(&people, &told.asked, &context)?;
     let of_pair = |at: usize| told.place[at].map(|place| &guesses[place]);
+    let errors = errors(&rater, &pairs, of_pair, &args.pairs)?;
     if let Some(path) = &args.output {
         let text = table(&pairs, of_pair, delimiter(path)?)?;
         write_atomically(path, |out| out.write_all(&text))?;
         voice.say(format_args!("{} predictions in {}", guesses.len(), path.display()));
     }
-    let errors = errors(&rater, &pairs, of_pair, &args.pairs)?;
     let z = random_error(rater.scale());
     if args.json {
         let mut shown = json!({"predictions_made": guesses.len(), "unknown_items": told.unknown});

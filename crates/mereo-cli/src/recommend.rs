@@ -17,7 +17,7 @@ use crate::output::{self, Voice};
 ///
 /// For each user of RATINGS, or one of them, the items with the highest expected ratings among those that the user has not
 /// rated: how high and how sure (± one deviation), how many people rated it, which part it belongs to and which state the user shows there, and
-/// which of the user's own ratings spoke for it, by how much less would be expected without them. Items that hardly anybody knows are never
+/// which of the user's own ratings spoke for it, and by how much. Items that hardly anybody knows are never
 /// recommended: nothing is known of them. Users need not be those that the model learned from.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\

@@ -19,7 +19,7 @@ pub struct Because {
     pub column: usize,
     /// How.
     pub rating: f64,
-    /// How much higher the item's expected rating is than it would be without this one.
+    /// How much this one raises the item's expected rating: the mean of what it adds to nothing and to all others.
     pub effect: f64,
 }
 
@@ -115,8 +115,8 @@ impl Rater<'_> {
         Ok(Some(code.row(0).chunks_exact(view.states).map(likeliest).collect()))
     }
 
-    /// Which of a person's ratings spoke for each of some columns: each is left out in turn, and what that
-    /// changes is what it said.
+    /// Which of a person's ratings spoke for each of some columns: the mean of what a rating adds to nothing and of what it
+    /// adds to all others. The latter alone would be nothing where two ratings say the same.
     fn reasons(
         &self,
         person: &Person,
@@ -126,18 +126,20 @@ impl Rater<'_> {
         let tried = &person.ratings()[..person.ratings().len().min(MOST_TRIED)];
         let without: Vec<Vec<(u32, f32)>> =
             tried.iter().map(|&(column, _)| person.without(column as usize)).collect();
-        let rows = std::iter::once(person.ratings()).chain(without.iter().map(Vec::as_slice));
-        let means = self.means(&self.table(rows)?, context)?;
+        let rows = [person.ratings(), &[]].into_iter().chain(without.iter().map(Vec::as_slice));
+        let alone = tried.iter().map(std::slice::from_ref);
+        let means = self.means(&self.table(rows.chain(alone))?, context)?;
         let least = LEAST_REASON * (self.seen().highest - self.seen().lowest);
         let of = |&column: &usize| {
-            let all = f64::from(means.row(0)[column]);
+            let mean = |row: usize| f64::from(means.row(row)[column]);
+            let (all, none) = (mean(0), mean(1));
             let mut because: Vec<Because> = tried
                 .iter()
                 .enumerate()
                 .map(|(at, &(rated, rating))| Because {
                     column: rated as usize,
                     rating: f64::from(rating),
-                    effect: all - f64::from(means.row(at + 1)[column]),
+                    effect: 0.5 * (all - mean(2 + at) + mean(2 + tried.len() + at) - none),
                 })
                 .filter(|because| because.effect >= least)
                 .collect();
