@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use mereo::Fitted;
-use mereo::ratings::{Interview, Person, Question, Rater, Recommended, Worth};
+use mereo::rater::{Interview, Person, Question, Rater, Recommended, Worth};
 use mereo_core::{Context, Error, Place, Result};
 use mereo_data::read_answers;
 use serde_json::{Value, json};

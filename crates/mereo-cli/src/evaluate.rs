@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
-use mereo::ratings::evaluate::{Evaluated, Measures, Protocol, Trial, evaluate};
+use mereo::rater::evaluate::{Evaluated, Measures, Protocol, Trial, evaluate};
 use mereo::{Fit, ModelKind, models};
 use mereo_core::{AnyTable, Dense, Options, ParamType, Plan, Result, Sparse, Table};
 use mereo_data::steps::StepKind;

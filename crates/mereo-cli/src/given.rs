@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mereo::ratings::{Person, Rater, Recommended};
+use mereo::rater::{Person, Rater, Recommended};
 use mereo_core::{Context, Error, Result};
 use mereo_data::{Kind, ReadOptions, detect, read};
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mereo::Fitted;
-use mereo::ratings::{Asked, Errors, Guess, Person, Rater, random_error};
+use mereo::rater::{Asked, Errors, Guess, Person, Rater, random_error};
 use mereo_core::{Error, Place, Result, write_atomically};
 use mereo_data::{Pair, read_pairs};
 use serde_json::{Value, json};

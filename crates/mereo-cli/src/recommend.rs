@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mereo::Fitted;
-use mereo::ratings::Rater;
+use mereo::rater::Rater;
 use mereo_core::{Error, Result};
 use serde_json::{Value, json};
 

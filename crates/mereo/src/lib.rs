@@ -60,7 +60,7 @@
 //!
 //! A model of your own is a type that implements [`Model`]: `examples/poisson_mixture.rs` has a whole one.
 
-pub mod ratings;
+pub mod rater;
 pub mod segment;
 
 mod align;

@@ -10,8 +10,8 @@
 
 use std::time::Instant;
 
-use mereo::ratings::evaluate::{Protocol, Trial, evaluate};
-use mereo::ratings::{Asked, Interview, Person, Rater, Worth};
+use mereo::rater::evaluate::{Protocol, Trial, evaluate};
+use mereo::rater::{Asked, Interview, Person, Rater, Worth};
 use mereo::{Fit, Fitted};
 use mereo_core::{AnyTable, Cells, Context, Result, Silent, Table};
 use mereo_data::{ReadOptions, read};
@@ -74,7 +74,7 @@ fn main() -> Result<()> {
         let n = people.len().max(1) as f64;
         print!("{name:<26}");
         sums.iter().for_each(|[best, error]| {
-            print!("{:>16}", format!("{:.3} ({:.3})", best / n, error / n))
+            print!("{:>16}", format!("{:.3} ({:.3})", best / n, error / n));
         });
         let asked = n * (questions + 1) as f64;
         println!("{:>12.1}{:>10.1}", answered as f64 / n, 1000.0 * seconds / asked);

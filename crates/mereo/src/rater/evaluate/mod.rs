@@ -121,7 +121,7 @@ impl Outcome {
     /// The mean of a measure over the draws and its standard deviation among them (0 of one draw).
     ///
     /// ```
-    /// # use mereo::ratings::evaluate::{Measures, Outcome};
+    /// # use mereo::rater::evaluate::{Measures, Outcome};
     /// # let with = |rmse| Measures { pairs: 1, nmae: 0.5, nmae_median: 0.5, mae: 0.8, mae_median: 0.8, rmse, ndcg: None, recall: None };
     /// let outcome = Outcome { name: "a model".into(), draws: vec![with(1.0), with(3.0)] };
     /// assert_eq!(outcome.of(|m| Some(m.rmse)), Some((2.0, 2f64.sqrt())));
@@ -166,7 +166,7 @@ pub struct Evaluated {
 /// models is behind us before each is learned, and watches how that goes.
 ///
 /// ```
-/// use mereo::ratings::evaluate::{Protocol, Trial, evaluate};
+/// use mereo::rater::evaluate::{Protocol, Trial, evaluate};
 /// use mereo::parts::McvqParams;
 /// use mereo::{Context, Fit, Silent};
 /// let toy = mereo::data::toy::World::Ratings.make(Some(200), 0)?;

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use mereo::parts::McvqParams;
-//! use mereo::ratings::{Person, Rater};
+//! use mereo::rater::{Person, Rater};
 //! use mereo::{Context, Fit};
 //! let toy = mereo::data::toy::World::Ratings.make(Some(200), 0)?;
 //! let fitted = Fit::new(McvqParams::new(2, 3)).restarts(1).passes(10).run(&toy.table)?;
@@ -48,7 +48,7 @@ impl Person {
     /// A person with these ratings of columns; of several of one column the last holds.
     ///
     /// ```
-    /// let ann = mereo::ratings::Person::new("ann", vec![(7, 3.0), (2, 5.0), (7, 4.0)]);
+    /// let ann = mereo::rater::Person::new("ann", vec![(7, 3.0), (2, 5.0), (7, 4.0)]);
     /// assert_eq!(ann.ratings(), [(2, 5.0), (7, 4.0)]);
     /// ```
     pub fn new(id: &str, ratings: Vec<(u32, f32)>) -> Self {
@@ -237,7 +237,7 @@ impl<'a> Rater<'a> {
     /// # use mereo::{Fit, parts::McvqParams};
     /// # let toy = mereo::data::toy::World::Ratings.make(Some(200), 0)?;
     /// # let fitted = Fit::new(McvqParams::new(2, 3)).restarts(1).passes(1).run(&toy.table)?;
-    /// let rater = mereo::ratings::Rater::new(&fitted)?;
+    /// let rater = mereo::rater::Rater::new(&fitted)?;
     /// assert_eq!(rater.least_known(), 5.0);
     /// # Ok::<(), mereo::Error>(())
     /// ```

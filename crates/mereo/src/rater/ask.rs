@@ -56,7 +56,7 @@ pub struct Question {
 ///
 /// ```
 /// use mereo::parts::McvqParams;
-/// use mereo::ratings::{Interview, Person, Rater, Worth};
+/// use mereo::rater::{Interview, Person, Rater, Worth};
 /// use mereo::{Context, Fit};
 /// let toy = mereo::data::toy::World::Ratings.make(Some(200), 0)?;
 /// let fitted = Fit::new(McvqParams::new(2, 3)).restarts(1).passes(10).run(&toy.table)?;

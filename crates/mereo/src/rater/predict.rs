@@ -60,7 +60,7 @@ impl Rater<'_> {
     ///
     /// ```
     /// # use mereo::{Context, Fit, parts::McvqParams};
-    /// # use mereo::ratings::{Asked, Person, Rater};
+    /// # use mereo::rater::{Asked, Person, Rater};
     /// # let toy = mereo::data::toy::World::Ratings.make(Some(200), 0)?;
     /// # let fitted = Fit::new(McvqParams::new(2, 3)).restarts(1).passes(5).run(&toy.table)?;
     /// let rater = Rater::new(&fitted)?;
@@ -111,7 +111,7 @@ impl Errors {
     /// One more guess.
     ///
     /// ```
-    /// let mut errors = mereo::ratings::Errors::default();
+    /// let mut errors = mereo::rater::Errors::default();
     /// errors.add(3.5, 4.0, 5.0);
     /// assert_eq!((errors.mae(), errors.mae_by_median(), errors.rmse()), (1.5, 1.0, 1.5));
     /// ```
@@ -145,9 +145,9 @@ impl Errors {
 /// ```
 /// # use mereo::RatingsSeen;
 /// let mut seen = RatingsSeen { lowest: 1.0, highest: 5.0, levels: vec![1.0, 2.0, 3.0, 4.0, 5.0], people: 1.0, counts: vec![], means: vec![] };
-/// assert!((mereo::ratings::random_error(&seen) - 1.6).abs() < 1e-12);
+/// assert!((mereo::rater::random_error(&seen) - 1.6).abs() < 1e-12);
 /// seen.levels.clear();
-/// assert!((mereo::ratings::random_error(&seen) - 4.0 / 3.0).abs() < 1e-12);
+/// assert!((mereo::rater::random_error(&seen) - 4.0 / 3.0).abs() < 1e-12);
 /// ```
 pub fn random_error(seen: &RatingsSeen) -> f64 {
     let levels = &seen.levels;

@@ -25,7 +25,7 @@ impl Baseline {
     /// What it is called.
     ///
     /// ```
-    /// assert_eq!(mereo::ratings::evaluate::Baseline::Item.name(), "item mean");
+    /// assert_eq!(mereo::rater::evaluate::Baseline::Item.name(), "item mean");
     /// ```
     pub fn name(self) -> &'static str {
         match self {
