@@ -87,7 +87,7 @@ fn predictions_keep_the_order_of_the_pairs_and_lose_nothing() {
     assert_eq!((told["pairs"].as_u64(), list(&told["predictions"]).len()), (Some(3), 5));
     let levels = list(&told["predictions"][0]["levels"]);
     let total: f64 = levels.iter().map(|level| level["probability"].as_f64().unwrap()).sum();
-    assert!(levels.len() == 5 && (total - 1.0).abs() < 1e-9, "{levels:?}");
+    assert!(levels.len() == 4 && (total - 1.0).abs() < 1e-9, "{levels:?}");
 }
 
 #[test]
