@@ -179,7 +179,7 @@ mod tests {
         let cases = [
             ("", "no such lines"),
             ("user,item\n", "no such lines"),
-            ("a,b\na\n", "line 2: found 1 fields"),
+            ("a,b\na\n", "line 2: found 1 field,"),
             ("a,b,x\n", "line 1, column `rating`: found `x`"),
             ("a,\n", "line 1, column `item`: found an empty field"),
         ];
