@@ -25,6 +25,7 @@ mod lines;
 mod lloyd;
 mod nearest;
 mod quick;
+mod shrinkage;
 mod statistics;
 mod survey;
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub use densities::{Densities, RowCells, first_smallest};
 pub use evidence::{Evidence, SlotParams, SlotWork};
 pub use lloyd::{Lloyd, LloydState};
 pub use quick::QuickSums;
+pub use shrinkage::Shrinkage;
 pub use statistics::{SlotMoments, SlotStatistics};
 pub use survey::{Survey, SurveyTask};
 pub use worst::{WorstRow, WorstRows};
