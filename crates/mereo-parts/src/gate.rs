@@ -148,7 +148,7 @@ pub(crate) fn move_gate(
         let mut logs: Vec<f64> = gate[range.clone()]
             .iter()
             .zip(&errors[range.clone()])
-            .map(|(a, g)| (own * a.ln() - g) / (own + softness))
+            .map(|(a, g)| own / (own + softness) * (a.ln() - g / own))
             .collect();
         if n > 0.0 {
             softmax(&mut logs);
