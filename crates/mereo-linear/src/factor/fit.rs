@@ -16,10 +16,6 @@ use crate::spectrum::{Spectrum, Way, orthonormalise};
 
 /// Most columns whose covariance stands in for complete rows.
 const SUMMARISED: usize = 2048;
-/// Tables of which a smaller share is observed are sparse, and then columns are taken to have been seen in so many
-/// rows beside those there are, if nobody says.
-const SPARSE: f64 = 0.25;
-const SHRINKAGE: f64 = 5.0;
 /// Least noise of a start, as a fraction of a column's variance: EM leaves small noise slowly.
 const START_NOISE: f64 = 0.02;
 
@@ -45,8 +41,6 @@ struct FactorSurvey<T> {
     reference: Vec<f64>,
     log_scale: f64,
     holes: bool,
-    /// Whether most cells are unknown.
-    sparse: bool,
 }
 
 impl<T: Real> FactorSurvey<T> {
@@ -66,12 +60,10 @@ impl<T: Real> FactorSurvey<T> {
         let log_scale =
             moments.weight.iter().enumerate().map(|(d, n)| n * frame.scale(d).ln()).sum();
         let holes = moments.weight.iter().any(|&n| n < moments.rows * (1.0 - 1e-12));
-        let cells: f64 = moments.weight.iter().sum();
-        let sparse = cells < SPARSE * moments.rows * reference.len() as f64;
         for (d, r) in reference.iter_mut().enumerate() {
             *r /= frame.scale(d).powi(2);
         }
-        Ok(Self { facts, frame, reference, log_scale, holes, sparse })
+        Ok(Self { facts, frame, reference, log_scale, holes })
     }
 }
 
@@ -154,7 +146,6 @@ pub(crate) fn principal<T: Real>(
         reference: survey.reference.clone(),
         floor,
         log_scale: survey.log_scale,
-        shrinkage: 0.0,
         holes: true,
         facts: survey.facts,
     };
@@ -362,7 +353,6 @@ fn fa_learner<T: Real, U>(
         reference: survey.reference.clone(),
         floor: params.variance_floor,
         log_scale: survey.log_scale,
-        shrinkage: params.shrinkage.unwrap_or(if survey.sparse { SHRINKAGE } else { 0.0 }),
         holes: survey.holes,
         facts: survey.facts,
     }

@@ -48,9 +48,6 @@ pub(crate) struct FactorLearner<T> {
     pub(super) floor: f64,
     /// What densities in the frame's units are above those in the data's, all rows together.
     pub(super) log_scale: f64,
-    /// Rows at the frame's centre, whatever their factors, that each column is taken to have been seen in beside
-    /// those there are.
-    pub(super) shrinkage: f64,
     /// Whether cells may be missing.
     pub(super) holes: bool,
     pub(super) facts: Facts,
@@ -129,8 +126,6 @@ pub(crate) struct Prepared {
     precision: Vec<f64>,
     log_noise: Vec<f64>,
     log_noises: f64,
-    /// What shrinkage adds to the bound.
-    log_prior: f64,
 }
 
 /// Memory for looking at a batch.
@@ -222,20 +217,6 @@ impl<T: Real> FactorLearner<T> {
 
     fn columns(&self) -> usize {
         self.reference.len()
-    }
-
-    /// What shrinkage adds to the bound: minus the expected error of the imagined rows.
-    fn log_prior(&self, state: &State) -> f64 {
-        if self.shrinkage == 0.0 {
-            return 0.0;
-        }
-        let columns = state.loading.chunks_exact(self.components).zip(&self.reference);
-        let each = columns.zip(state.mean.iter().zip(&state.noise));
-        let error = each.map(|((w, reference), (mean, noise))| {
-            let square = reference + mean * mean + dot(w, w);
-            noise.ln() + 2.0 * HALF_LOG_TWO_PI + square / noise
-        });
-        -0.5 * self.shrinkage * error.sum::<f64>()
     }
 
     /// Rows without holes: one M for all of them.
@@ -413,7 +394,6 @@ impl<T: Real> Learner<T> for FactorLearner<T> {
             outer,
             precision,
             log_noises: log_noise.iter().sum(),
-            log_prior: self.log_prior(state),
             log_noise,
         }
     }
@@ -446,9 +426,6 @@ impl<T: Real> Learner<T> for FactorLearner<T> {
     ) {
         let (n, d) = (self.components, self.columns());
         let Work { blocks, inner } = work;
-        if batch.first_row == 0 {
-            statistics.log_likelihood += prepared.log_prior;
-        }
         blocks.for_each(batch, &self.frame, |block| {
             inner.squares.clear();
             for (row, cells) in block.values.chunks_exact_mut(d).enumerate() {
@@ -502,7 +479,7 @@ impl<T: Real> Learner<T> for FactorLearner<T> {
         let mut factor = vec![0.0; large];
         let mut noises = Vec::with_capacity(d);
         for column in 0..d {
-            let observed = statistics.observed(column) + self.shrinkage;
+            let observed = statistics.observed(column);
             let loadings = &mut state.loading[column * n..][..n];
             if !(observed > 0.0) {
                 loadings.fill(0.0);
@@ -515,26 +492,18 @@ impl<T: Real> Learner<T> for FactorLearner<T> {
                     let own = &statistics.own[column * large..][..large];
                     factor.iter_mut().zip(own).for_each(|(f, o)| *f += o);
                 }
-                (0..=n).for_each(|i| factor[packed(i) + i] += self.shrinkage);
                 factorise(&mut factor, n + 1);
             }
-            let mut told = statistics.cross[column * (n + 1)..][..=n].to_vec();
-            // Imagined rows stand at the frame's centre, and y is about the mean of the state.
-            let centre = -state.mean[column];
-            told[n] += self.shrinkage * centre;
-            let square = self.shrinkage * (centre * centre + self.reference[column]);
-            let mut solution = told.clone();
+            let told = &statistics.cross[column * (n + 1)..][..=n];
+            let mut solution = told.to_vec();
             cholesky_solve(&factor, n + 1, &mut solution);
-            let left = (statistics.squares[column] + square - dot(&solution, &told)).max(0.0);
+            let left = (statistics.squares[column] - dot(&solution, told)).max(0.0);
             noises.push((left, observed));
             loadings.copy_from_slice(&solution[..n]);
             state.mean[column] += solution[n];
         }
         self.set_noise(state, &noises);
-        // The expanded model's step knows no prior.
-        if self.shrinkage == 0.0 {
-            self.standardise_hidden(state, statistics);
-        }
+        self.standardise_hidden(state, statistics);
         Vec::new()
     }
 }

@@ -37,13 +37,6 @@
 //! for the larger model (parameter expansion: Liu, Rubin and Wu). The likelihood never falls, and
 //! rises much faster.
 //!
-//! # Shrinkage
-//!
-//! Where most cells are unknown, each column is taken to have been seen in κ rows beside those there are: with its mean
-//! and variance, and factors as the prior has them. They add κ to the diagonal of `A_d` (a ridge), and so
-//! on, and minus their expected error, `-κ/2 Σ_d [log 2πψ_d + (v_d + (m_d - μ_d)² + |w_d|²)/ψ_d]`, to what is maximised, which never
-//! falls. The step of the larger model does not know of them and is left out.
-//!
 //! # Complete rows tell no more than their covariance
 //!
 //! For them the likelihood depends on the mean and the covariance `Σ_i λ_i v_i v_iᵀ` alone. With

@@ -80,9 +80,6 @@ mereo_core::params! {
         pub rotation: Rotation = Rotation::Principal;
         /// The smallest variance of a column's noise, as a fraction of its own.
         pub variance_floor: f64 = VARIANCE_FLOOR;
-        /// Rows with the column's mean, whatever their factors, that each column is taken to have been seen in beside
-        /// those there are: 5 of tables that are mostly unknown and 0 of others, if nobody says.
-        pub shrinkage: Option<f64> = None;
     }
 }
 
@@ -94,12 +91,7 @@ impl FaParams {
     /// assert_eq!(FaParams::new(4).rotation, Rotation::Principal);
     /// ```
     pub fn new(components: usize) -> Self {
-        Self {
-            components,
-            rotation: Rotation::Principal,
-            variance_floor: VARIANCE_FLOOR,
-            shrinkage: None,
-        }
+        Self { components, rotation: Rotation::Principal, variance_floor: VARIANCE_FLOOR }
     }
 
     /// Whether a model like this can be learned at all.
@@ -110,7 +102,6 @@ impl FaParams {
     /// ```
     pub fn check(&self) -> Result<()> {
         check_components(self.components)?;
-        check_floor(self.variance_floor)?;
-        mereo_core::slots::Shrinkage::check(self.shrinkage)
+        check_floor(self.variance_floor)
     }
 }
