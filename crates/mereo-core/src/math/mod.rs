@@ -6,6 +6,7 @@ mod factors;
 mod gamma;
 mod lbfgs;
 pub(crate) mod ln;
+pub mod normal;
 mod symmetric;
 
 pub use exp::exp_in_place;

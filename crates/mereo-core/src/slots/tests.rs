@@ -78,6 +78,7 @@ impl Slots {
             mean: &self.mean,
             variance: &self.variance,
             log_prior: &self.log_prior,
+            mixed: None,
         }
     }
 

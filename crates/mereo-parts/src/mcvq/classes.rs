@@ -29,7 +29,7 @@ pub(super) fn with_classes<T: Real>(
         return Ok(start);
     }
     let sample = sample_rows(source, CLASS_ROWS, "classes", context)?;
-    let survey = Survey::of(&sample, context)?;
+    let survey = Survey::of_kinds(&sample, context)?;
     let of_sample = McvqStarts { params: starts.params, survey: &survey };
     let floor = Schedule::linear(1.0, 0.1, SHORT_PASSES);
     let learner = of_sample.learner(Gate::Standard, floor);
@@ -58,6 +58,7 @@ fn first_classes<T: Real>(
         mean: &state.mean,
         variance: &state.variance,
         log_prior: &vec![0.0; slots],
+        mixed: survey.typical.kinds.with(&state.level),
     };
     let looker = Evidence::in_frame(&slot_params, &survey.frame, &survey.form);
     let mut evidence = vec![T::ZERO; slots * rows];

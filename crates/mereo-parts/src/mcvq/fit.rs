@@ -1,8 +1,8 @@
 //! Learning from a source.
 
-use mereo_core::slots::Survey;
+use mereo_core::slots::{StoredKinds, Survey};
 use mereo_core::{
-    Context, Learned, Observer, Plan, Real, Result, Schedule, Source, Start, Training, learn,
+    Context, Error, Learned, Observer, Plan, Real, Result, Schedule, Source, Start, Training, learn,
 };
 
 use super::classes::with_classes;
@@ -37,7 +37,12 @@ fn fit_as<T: Real>(
     observer: &mut dyn Observer,
 ) -> Result<(Mcvq, Training)> {
     params.check()?;
-    let survey = Survey::of(source, context)?;
+    let survey = Survey::of_kinds(source, context)?;
+    if survey.typical.kinds.is_mixed() && params.has_gates_of_rows() {
+        let problem = "a gate for each row takes columns of numbers only, and there are counts or words: \
+                       leave those out, or use a gate that rows share";
+        return Err(Error::option("gate", problem));
+    }
     let starts = McvqStarts { params, survey: &survey };
     let classes = ClassPlan::of(params.classes, params.class_pseudo_count, source)?;
     let turns = StartsInTurn::new(&starts, &survey.form);
@@ -71,7 +76,9 @@ fn fit_as<T: Real>(
         },
         ..starts.learner(params.gate, floor)
     };
-    let Learned { state, training } = learn(&learner, start, source, plan, context, observer)?;
-    let model = Mcvq::from_state(state, params.parts, params.states);
+    let Learned { mut state, training } = learn(&learner, start, source, plan, context, observer)?;
+    let level = std::mem::take(&mut state.level);
+    let kinds = StoredKinds::learned(source.about(), source.columns(), level)?;
+    let model = Mcvq::from_state(state, params.parts, params.states).with_kinds(kinds);
     Ok((model.with_gates_of_rows(params.has_gates_of_rows()), training))
 }

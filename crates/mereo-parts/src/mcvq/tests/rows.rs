@@ -29,6 +29,7 @@ fn factorised_gates_agree_with_the_reference_implementation() {
         state_prior: fixture.get("/inputs/b"),
         mean: fixture.get("/inputs/mu"),
         variance: fixture.get("/inputs/var"),
+        level: Vec::new(),
         reseeds: 0,
         classes: None,
     };
@@ -42,6 +43,7 @@ fn factorised_gates_agree_with_the_reference_implementation() {
             mean: &state.mean,
             variance: &state.variance,
             log_prior: &log_prior,
+            mixed: None,
         };
         let own = RowPass::new(&slots, &survey.frame);
         let (mut work, mut sums) = (RowWork::default(), RowSums::new(9, 10));
