@@ -4,7 +4,7 @@ use std::path::Path;
 
 use mereo_core::{
     Context, LevelsView, Manifest, Model, ModelFile, Observer, Options, ParamInfo, Params, Plan,
-    Predict, Real, Result, Source, Training, read_options,
+    Real, Result, Source, Training, read_options,
 };
 
 use super::{Covariance, Gmm, GmmParams};
@@ -91,7 +91,7 @@ impl Model for Gmm {
     ];
     type Params = GmmParams;
 
-    mereo_core::capabilities!(encode, reconstruct, score, sample, parts; predict);
+    mereo_core::capabilities!(encode, reconstruct, score, sample, parts, predict);
 
     fn fit<T: Real>(
         params: &GmmParams,
@@ -113,10 +113,6 @@ impl Model for Gmm {
 
     fn columns(&self) -> usize {
         Gmm::columns(self)
-    }
-
-    fn predictor<T: Real>(&self) -> Option<&dyn Predict<T>> {
-        Some(self)
     }
 
     fn levels(&self) -> Option<LevelsView<'_>> {

@@ -1,14 +1,14 @@
 //! Learning from a source.
 
-use mereo_core::slots::{StoredKinds, Survey};
+use mereo_core::slots::StoredKinds;
 use mereo_core::{
-    Context, Error, Learned, Observer, Plan, Real, Result, Schedule, Source, Start, Training, learn,
+    Context, Learned, Observer, Plan, Real, Result, Schedule, Source, Start, Training, learn,
 };
 
 use super::classes::with_classes;
 use super::learner::McvqLearner;
 use super::rows::Gibbs;
-use super::starts::McvqStarts;
+use super::starts::{McvqStarts, survey};
 use super::{Engine, Mcvq, McvqParams, StartKind};
 use crate::classes::ClassPlan;
 use crate::starts::{StartsInTurn, falling_floor, sample};
@@ -37,12 +37,7 @@ fn fit_as<T: Real>(
     observer: &mut dyn Observer,
 ) -> Result<(Mcvq, Training)> {
     params.check()?;
-    let survey = Survey::of_kinds(source, context)?;
-    if survey.typical.kinds.is_mixed() && params.has_gates_of_rows() {
-        let problem = "a gate for each row takes columns of numbers only, and there are counts or words: \
-                       leave those out, or use a gate that rows share";
-        return Err(Error::option("gate", problem));
-    }
+    let survey = survey(params, source, context)?;
     let starts = McvqStarts { params, survey: &survey };
     let classes = ClassPlan::of(params.classes, params.class_pseudo_count, source)?;
     let turns = StartsInTurn::new(&starts, &survey.form);
@@ -78,7 +73,11 @@ fn fit_as<T: Real>(
     };
     let Learned { mut state, training } = learn(&learner, start, source, plan, context, observer)?;
     let level = std::mem::take(&mut state.level);
-    let kinds = StoredKinds::learned(source.about(), source.columns(), level)?;
+    let kinds = if params.has_gates_of_rows() {
+        StoredKinds::numbers(source.columns())
+    } else {
+        StoredKinds::learned(source.about(), source.columns(), level)?
+    };
     let model = Mcvq::from_state(state, params.parts, params.states).with_kinds(kinds);
     Ok((model.with_gates_of_rows(params.has_gates_of_rows()), training))
 }

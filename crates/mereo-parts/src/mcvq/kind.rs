@@ -4,8 +4,7 @@ use std::path::Path;
 
 use mereo_core::{
     ClassView, Classify, Context, Error, LevelsView, Manifest, Model, ModelFile, Observer, Options,
-    ParamInfo, Params, Plan, Predict, Real, Result, Size, SizeTried, Source, Training,
-    read_options,
+    ParamInfo, Params, Plan, Real, Result, Size, SizeTried, Source, Training, read_options,
 };
 use serde::{Deserialize, Serialize};
 
@@ -149,7 +148,7 @@ impl Model for Mcvq {
     ];
     type Params = McvqParams;
 
-    mereo_core::capabilities!(encode, reconstruct, score, estimate, sample, parts, explain; classify, predict);
+    mereo_core::capabilities!(encode, reconstruct, score, estimate, sample, parts, explain, predict; classify);
 
     fn fit<T: Real>(
         params: &McvqParams,
@@ -190,10 +189,6 @@ impl Model for Mcvq {
 
     fn classifier<T: Real>(&self) -> Option<&dyn Classify<T>> {
         self.class_view().is_some().then_some(self)
-    }
-
-    fn predictor<T: Real>(&self) -> Option<&dyn Predict<T>> {
-        Some(self)
     }
 
     fn levels(&self) -> Option<LevelsView<'_>> {

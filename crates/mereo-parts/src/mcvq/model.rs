@@ -5,11 +5,11 @@ use std::path::Path;
 use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, product_tn};
 use mereo_core::slots::{
     Cells, Evidence, Family, Form, Frame, Mixed, SlotParams, SlotWork, StoredKinds, log_count_base,
-    responsibilities, shown_level,
+    refuse_words, responsibilities, shown_level,
 };
 use mereo_core::{
-    Appearance, Batch, ClassView, Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView,
-    Random, Real, Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
+    About, Appearance, Batch, Block, ClassView, Encode, Error, Explain, Manifest, ModelFile, Parts,
+    PartsView, Random, Real, Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
 };
 
 use super::learner::State;
@@ -150,13 +150,15 @@ impl Mcvq {
         let mut mean = file.take_means("mean", &shape, path)?;
         let (parts, states, columns) = (shape[0], shape[1], shape[2]);
         let mut variance = file.take_variances("variance", &shape, path)?;
-        let looks = (&mut *mean, &mut *variance);
-        let kinds = StoredKinds::from_file(&mut file, &shape[..2], looks, columns, path)?;
         let gates_of_rows = has_gates_of_rows(&file.manifest.params);
-        if gates_of_rows && kinds.mixed().is_some() {
-            let problem = "a gate for each row takes columns of numbers only, and there are others";
-            return Err(Error::model_file(path, problem));
-        }
+        let kinds = if gates_of_rows {
+            let about = About { kinds: file.manifest.kinds.clone(), ..About::default() };
+            refuse_words(&about, columns).map_err(|e| Error::model_file(path, e))?;
+            StoredKinds::numbers(columns)
+        } else {
+            let looks = (&mut *mean, &mut *variance);
+            StoredKinds::from_file(&mut file, &shape[..2], looks, columns, path)?
+        };
         let classes = match class_prior_of(&mut file, gates_of_rows, path)? {
             None => None,
             Some(prior) => {
@@ -252,6 +254,11 @@ impl Mcvq {
 
     /// The evidence of a batch for every state, `[K, J, R]`, in the units of the frame.
     pub(super) fn evidence<T: Real>(&self, batch: &Batch<'_, T>) -> (Vec<f64>, Frame<f64>) {
+        if self.kinds.mixed().is_some() && matches!(batch.block, Block::Sparse { .. }) {
+            // Words are looked up in dense rows.
+            let values = self.values_of(&self.cells(), batch);
+            return self.evidence(&self.dense_batch(&values, batch.rows));
+        }
         let form = Form::of_batch(batch);
         let frame = self.frame(&form);
         let log_prior = self.log_prior();

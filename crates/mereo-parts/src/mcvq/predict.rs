@@ -12,7 +12,7 @@ use super::model::shares_of;
 
 impl Mcvq {
     /// The cells of a batch as numbers, row after row, `NaN` where missing or unknown.
-    fn values_of<T: Real>(&self, cells: &Cells<'_>, batch: &Batch<'_, T>) -> Vec<f64> {
+    pub(super) fn values_of<T: Real>(&self, cells: &Cells<'_>, batch: &Batch<'_, T>) -> Vec<f64> {
         let mut values = vec![f64::NAN; batch.rows * self.columns];
         for row in 0..batch.rows {
             batch.for_each_observed(row, |d, x| {
@@ -24,16 +24,15 @@ impl Mcvq {
         values
     }
 
+    /// Rows whose cells are these.
+    pub(super) fn dense_batch<'a>(&self, values: &'a [f64], rows: usize) -> Batch<'a, f64> {
+        let block = Block::Dense { values, complete: false };
+        Batch { first_row: 0, rows, columns: self.columns, block, weights: None, labels: None }
+    }
+
     /// Codes of dense rows whose cells are these, `[K, J, R]`.
     fn codes_of(&self, values: &[f64], rows: usize) -> Vec<f64> {
-        let batch = Batch {
-            first_row: 0,
-            rows,
-            columns: self.columns,
-            block: Block::Dense { values, complete: false },
-            weights: None,
-            labels: None,
-        };
+        let batch = self.dense_batch(values, rows);
         if !self.gates_of_rows {
             return self.infer(&batch).codes;
         }

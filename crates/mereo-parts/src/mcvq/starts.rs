@@ -2,7 +2,7 @@
 
 use mereo_core::slots::{Family, Lloyd, Looks, Survey};
 use mereo_core::{
-    Context, Learned, Plan, Random, Real, Result, Schedule, Silent, Start, Table, learn,
+    Context, Learned, Plan, Random, Real, Result, Schedule, Silent, Source, Start, Table, learn,
     sample_rows,
 };
 use rand::RngExt;
@@ -17,6 +17,19 @@ const STATE_PASSES: usize = 20;
 const STATE_RESTARTS: usize = 8;
 /// How much of a first state's counts and words is its cluster's; the rest is the whole column's.
 const OWN_SHARE: f64 = 0.75;
+
+/// What is known of a source before anything is learned. Gates of single rows take columns as numbers, and no words.
+pub(super) fn survey<T: Real>(
+    params: &McvqParams,
+    source: &dyn Source<T>,
+    context: &Context,
+) -> Result<Survey<T>> {
+    if params.has_gates_of_rows() {
+        Survey::of(source, context)
+    } else {
+        Survey::of_kinds(source, context)
+    }
+}
 
 /// Makes first states for data of which this is known.
 pub(super) struct McvqStarts<'a, T> {
@@ -157,7 +170,7 @@ impl<T: Real> StartParts<T> for McvqStarts<'_, T> {
         floor: Schedule,
         context: &Context,
     ) -> Result<Learned<State>> {
-        let survey = Survey::of_kinds(rows, context)?;
+        let survey = survey(self.params, rows, context)?;
         let starts = McvqStarts { params: self.params, survey: &survey };
         let state = starts.random_state(rows, random);
         let learner = starts.learner(Gate::Standard, floor);

@@ -15,6 +15,7 @@ use crate::Gate;
 use crate::fixtures::{Fixture, close};
 use crate::starts::{StartParts, falling_floor, sample, seeded};
 
+mod kinds;
 mod rows;
 
 #[test]

@@ -100,7 +100,7 @@ proptest! {
         let params = GmmParams::new(components);
         let learner = GmmLearner { params, survey };
         let mut state = State {
-            prior: prior.clone(), mean: mean.clone(), variance: variance.clone(), reseeds: 0,
+            prior: prior.clone(), mean: mean.clone(), variance: variance.clone(), level: Vec::new(), reseeds: 0,
         };
         let at = Pass { restart: 0, pass: 0 };
         let (mut statistics, mut work) = (learner.statistics(), learner.workspace());
