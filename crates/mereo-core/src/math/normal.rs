@@ -1,45 +1,58 @@
-//! The standard normal distribution.
+//! The Gaussian distribution.
 
-/// `φ(x)`; 0 at infinity.
+use super::HALF_LOG_TWO_PI;
+
+/// The probability that a standard Gaussian number is at most z.
 ///
 /// ```
-/// assert!((mereo_core::math::normal::density(0.0) - 0.398_942_280_401_432_7).abs() < 1e-16);
+/// use mereo_core::math::normal_cdf;
+/// assert_eq!(normal_cdf(0.0), 0.5);
+/// assert!((normal_cdf(-1.0) - 0.158_655_253_931_457).abs() < 1e-14);
+/// assert!(normal_cdf(-20.0) > 0.0);
 /// ```
-pub fn density(x: f64) -> f64 {
-    (-0.5 * x * x - super::HALF_LOG_TWO_PI).exp()
+pub fn normal_cdf(z: f64) -> f64 {
+    0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// `Φ(x)`, to the last digits in the lower tail.
+/// The log density of a Gaussian number.
 ///
 /// ```
-/// use mereo_core::math::normal::cdf;
-/// assert!((cdf(1.96) - 0.975_002_104_851_779_5).abs() < 1e-15);
-/// assert!((cdf(-10.0) / 7.619_853_024_160_527e-24 - 1.0).abs() < 1e-12);
+/// use mereo_core::math::normal_log_density;
+/// assert!((normal_log_density(3.0, 1.0, 4.0) + 0.5 + 2f64.ln() + 0.918_938_533_2).abs() < 1e-9);
 /// ```
-pub fn cdf(x: f64) -> f64 {
-    0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
+pub fn normal_log_density(x: f64, mean: f64, variance: f64) -> f64 {
+    let apart = x - mean;
+    -0.5 * (variance.ln() + apart * (apart / variance)) - HALF_LOG_TWO_PI
 }
 
-/// `Φ⁻¹(p)` of a probability between 0 and 1, by halving where it can be.
+/// The density of a standard Gaussian number; 0 at infinity.
 ///
 /// ```
-/// use mereo_core::math::normal::{cdf, quantile};
+/// assert!((mereo_core::math::normal_density(0.0) - 0.398_942_280_401_432_7).abs() < 1e-15);
+/// ```
+pub fn normal_density(z: f64) -> f64 {
+    (-0.5 * z * z - HALF_LOG_TWO_PI).exp()
+}
+
+/// What a standard Gaussian number is below with this probability, between 0 and 1: by halving where it can be.
+///
+/// ```
+/// use mereo_core::math::{normal_cdf, normal_quantile};
 /// for p in [1e-9, 0.025, 0.5, 0.9] {
-///     assert!((cdf(quantile(p)) / p - 1.0).abs() < 1e-12);
+///     assert!((normal_cdf(normal_quantile(p)) / p - 1.0).abs() < 1e-12);
 /// }
 /// ```
-pub fn quantile(p: f64) -> f64 {
+pub fn normal_quantile(p: f64) -> f64 {
     let (mut low, mut high) = (-40.0, 40.0);
-    while high - low > 1e-15 * (1.0 + f64::abs(low)) {
+    loop {
         let middle = f64::midpoint(low, high);
         if middle <= low || middle >= high {
-            break;
+            return middle;
         }
-        if cdf(middle) < p {
+        if normal_cdf(middle) < p {
             low = middle;
         } else {
             high = middle;
         }
     }
-    f64::midpoint(low, high)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use mereo_core::{
     Context, LevelsView, Manifest, Model, ModelFile, Observer, Options, ParamInfo, Params, Plan,
-    Real, Result, Source, Training, read_options,
+    PredictCells, Real, Result, Source, Training, read_options,
 };
 
 use super::{Covariance, Gmm, GmmParams};
@@ -91,7 +91,7 @@ impl Model for Gmm {
     ];
     type Params = GmmParams;
 
-    mereo_core::capabilities!(encode, reconstruct, score, sample, parts, predict);
+    mereo_core::capabilities!(encode, reconstruct, score, sample, parts, predict; cells);
 
     fn fit<T: Real>(
         params: &GmmParams,
@@ -117,6 +117,10 @@ impl Model for Gmm {
 
     fn levels(&self) -> Option<LevelsView<'_>> {
         self.kinds().view()
+    }
+
+    fn cell_predictor<T: Real>(&self) -> Option<&dyn PredictCells<T>> {
+        (!self.covariance().correlates() && self.kinds().mixed().is_none()).then_some(self)
     }
 
     fn free_parameters(&self) -> Option<usize> {

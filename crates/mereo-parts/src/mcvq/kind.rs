@@ -4,7 +4,8 @@ use std::path::Path;
 
 use mereo_core::{
     ClassView, Classify, Context, Error, LevelsView, Manifest, Model, ModelFile, Observer, Options,
-    ParamInfo, Params, Plan, Real, Result, Size, SizeTried, Source, Training, read_options,
+    ParamInfo, Params, Plan, PredictCells, Real, Result, Size, SizeTried, Source, Training,
+    read_options,
 };
 use serde::{Deserialize, Serialize};
 
@@ -148,7 +149,7 @@ impl Model for Mcvq {
     ];
     type Params = McvqParams;
 
-    mereo_core::capabilities!(encode, reconstruct, score, estimate, sample, parts, explain, predict; classify);
+    mereo_core::capabilities!(encode, reconstruct, score, estimate, sample, parts, explain, predict; classify, cells);
 
     fn fit<T: Real>(
         params: &McvqParams,
@@ -189,6 +190,10 @@ impl Model for Mcvq {
 
     fn classifier<T: Real>(&self) -> Option<&dyn Classify<T>> {
         self.class_view().is_some().then_some(self)
+    }
+
+    fn cell_predictor<T: Real>(&self) -> Option<&dyn PredictCells<T>> {
+        self.kinds.mixed().is_none().then_some(self)
     }
 
     fn levels(&self) -> Option<LevelsView<'_>> {

@@ -13,7 +13,7 @@
 //! `Σ_l ∂p ∂pᵀ / p` (Fisher's scoring).
 
 use super::{Typical, WordColumn};
-use crate::math::normal::{cdf, density, quantile};
+use crate::math::{normal_cdf, normal_density, normal_quantile};
 
 /// Most Newton steps, and halvings of one.
 const STEPS: usize = 50;
@@ -37,7 +37,7 @@ impl Thresholds {
             let mut below = 0.0;
             for l in words.first..words.first + words.levels - 1 {
                 below += typical.share[l];
-                ends[l] = quantile(below.clamp(1e-12, 1.0 - 1e-12));
+                ends[l] = normal_quantile(below.clamp(1e-12, 1.0 - 1e-12));
             }
         }
         Self { ends }
@@ -67,7 +67,7 @@ fn bounds(ends: &[f64], l: usize, a: f64, b: f64) -> (f64, f64) {
 fn interval(ends: &[f64], l: usize, a: f64, b: f64) -> f64 {
     let (v, u) = bounds(ends, l, a, b);
     // Differences of what is left in the nearer tail lose nothing.
-    let p = if v > 0.0 { cdf(-v) - cdf(-u) } else { cdf(u) - cdf(v) };
+    let p = if v > 0.0 { normal_cdf(-v) - normal_cdf(-u) } else { normal_cdf(u) - normal_cdf(v) };
     p.max(LEAST)
 }
 
@@ -84,7 +84,7 @@ fn maximise(ends: &[f64], shares: &[f64]) -> (f64, f64) {
         for (l, q) in shares.iter().enumerate() {
             let (v, u) = bounds(ends, l, a, b);
             let p = interval(ends, l, a, b);
-            let (phi_v, phi_u) = (density(v), density(u));
+            let (phi_v, phi_u) = (normal_density(v), normal_density(u));
             let weighed = |end: f64, phi: f64| if end.is_infinite() { 0.0 } else { end * phi };
             let below = if l == 0 { f64::NEG_INFINITY } else { ends[l - 1] };
             let of_a = weighed(ends[l], phi_u) - weighed(below, phi_v);
