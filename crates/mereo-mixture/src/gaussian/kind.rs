@@ -30,7 +30,7 @@ mereo_core::params! {
         pub shrinkage: f64 = 0.0;
         /// In columns of counts and words: rows like the whole table that each component is taken to have been seen
         /// in beside its own.
-        pub pseudo_count: f64 = 0.1;
+        pub pseudo_count: f64 = 0.05;
     }
 }
 

@@ -73,7 +73,7 @@ pub struct GmmParams {
 }
 
 fn default_pseudo_count() -> f64 {
-    0.1
+    0.05
 }
 
 impl GmmParams {

@@ -67,7 +67,7 @@ mereo_core::params! {
         pub class_pseudo_count: f64 = 0.5;
         /// In columns of counts and words: rows like the whole table that each state is taken to have been seen in
         /// beside its own.
-        pub pseudo_count: f64 = 0.1;
+        pub pseudo_count: f64 = 0.05;
     }
 }
 

@@ -78,7 +78,7 @@ pub struct McvqParams {
 }
 
 fn default_state_pseudo_count() -> f64 {
-    0.1
+    0.05
 }
 
 impl McvqParams {
