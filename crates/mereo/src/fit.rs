@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 
 use mereo_core::{
+<<<<<<< HEAD
     ColumnKind, Context, Error, Fingerprint, Manifest, Observer, Options, Params, Plan, Real,
+=======
+    Context, Error, Fingerprint, Manifest, Observer, Options, Params, Plan, RatingsSeen, Real,
+>>>>>>> main
     Result, Silent, Source,
 };
 use mereo_data::steps::{StepKind, Steps};
@@ -152,6 +156,9 @@ impl Fit {
             manifest.classes = raw.about().labels.as_ref().map(|labels| labels.names.clone());
         }
         manifest.absent = raw.absent();
+        manifest.id.clone_from(&raw.about().id_name);
+        manifest.keys.clone_from(&raw.about().keys);
+        manifest.ratings = RatingsSeen::of(raw, &self.context)?;
         let steps = match &*self.steps {
             [] => None,
             kinds => Some(Steps::learn(kinds, raw, &self.context)?),
@@ -195,7 +202,7 @@ impl Fit {
         }
         if keep.is_empty() {
             let problem = format!(
-                "{} learns from numbers, and all columns are words: use mcvq, or gmm with diagonal covariances",
+                "{} learns from numbers, and all columns are words: use gmm with diagonal covariances",
                 self.params.kind().name
             );
             return Err(Error::option("model", problem));

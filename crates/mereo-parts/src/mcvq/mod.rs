@@ -27,9 +27,6 @@
 //! ([`Engine::Gibbs`]): sampling `r` given `s` and `s` given `r` in turn, each from its exact
 //! conditional.
 //!
-//! Columns of counts and words have other densities than Gaussian in a state, Poisson and categorical, and `-log P(x | state)` in the
-//! place of ε: [`mereo_core::slots`] has their features, natural parameters and M-steps, with pseudo-rows that keep shares above 0.
-//!
 //! One pass does them in this order; each raises F, so F never falls at a fixed variance floor.
 
 mod classes;
@@ -38,8 +35,8 @@ mod kind;
 mod learner;
 mod model;
 mod model_rows;
+mod online;
 mod params;
-mod predict;
 mod rows;
 mod size;
 mod starts;
@@ -51,5 +48,6 @@ pub use kind::{EngineChoice, McvqOptions};
 pub(crate) use learner::McvqLearner;
 pub use model::Mcvq;
 pub(crate) use model::Tensors;
+pub use online::GrowingRow;
 pub use params::{Engine, McvqParams, StartKind};
 pub use size::{SizeRule, SizeSearch, choose_size};
