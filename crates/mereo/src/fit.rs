@@ -3,12 +3,8 @@
 use std::path::PathBuf;
 
 use mereo_core::{
-<<<<<<< HEAD
-    ColumnKind, Context, Error, Fingerprint, Manifest, Observer, Options, Params, Plan, Real,
-=======
-    Context, Error, Fingerprint, Manifest, Observer, Options, Params, Plan, RatingsSeen, Real,
->>>>>>> main
-    Result, Silent, Source,
+    ColumnKind, Context, Error, Fingerprint, Manifest, Observer, Options, Params, Plan,
+    RatingsSeen, Real, Result, Silent, Source,
 };
 use mereo_data::steps::{StepKind, Steps};
 
