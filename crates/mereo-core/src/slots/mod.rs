@@ -29,6 +29,7 @@ mod lines;
 mod lloyd;
 mod nearest;
 mod quick;
+mod shrinkage;
 mod statistics;
 mod survey;
 #[cfg(test)]
@@ -46,6 +47,7 @@ pub use kinds::{
 };
 pub use lloyd::{Lloyd, LloydState};
 pub use quick::QuickSums;
+pub use shrinkage::Shrinkage;
 pub use statistics::{SlotMoments, SlotStatistics};
 pub use survey::{Survey, SurveyTask, refuse_words};
 pub use worst::{WorstRow, WorstRows};
