@@ -43,10 +43,10 @@ impl Chosen {
         let checkpoints = match &self.checkpoint {
             None => None,
             Some(path) => Some(Checkpoints {
-                path: path.clone(),
                 every: Duration::try_from_secs_f64(self.checkpoint_every)
                     .map_err(|e| PyValueError::new_err(format!("checkpoint_every: {e}")))?,
                 resume: self.resume,
+                ..Checkpoints::new(path)
             }),
         };
         let Self { restarts, passes, tolerance, .. } = *self;

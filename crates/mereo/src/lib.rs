@@ -72,6 +72,7 @@ mod fit;
 mod fitted;
 mod mapped;
 mod models;
+mod numbers;
 mod page;
 mod seen;
 
