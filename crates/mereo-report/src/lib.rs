@@ -48,6 +48,7 @@ mod rows;
 mod samples;
 mod scores;
 mod sizes;
+mod sparse;
 mod subject;
 mod summary;
 mod text;

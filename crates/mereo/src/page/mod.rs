@@ -2,6 +2,7 @@
 
 mod classes;
 mod networks;
+mod typical;
 
 use std::path::Path;
 
@@ -50,6 +51,10 @@ pub fn write_report<T: Real>(
         None => None,
     };
     let seen = data.map(|data| Seen::of(fitted, data, context)).transpose()?;
+    let typical = match data {
+        Some(data) => typical::rows(fitted, data, context)?,
+        None => None,
+    };
     let components = fitted.model.components();
     let mut shown =
         components.map(|view| (view.component.to_vec(), view.mean.map(<[f64]>::to_vec)));
@@ -82,6 +87,7 @@ pub fn write_report<T: Real>(
         column_mean: seen.as_ref().map(|seen| &*seen.mean),
         column_deviation: seen.as_ref().map(|seen| &*seen.deviation),
         rows: seen.as_ref().map(Seen::rows),
+        typical: typical.as_deref(),
         samples: samples.as_ref(),
         galleries: &galleries,
         classes: classes.as_ref().map(|classes| classes.shown(&drawn)),
