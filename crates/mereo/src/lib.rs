@@ -70,6 +70,7 @@ mod data_of;
 mod fit;
 mod fitted;
 mod models;
+mod numbers;
 mod page;
 
 pub use align::align as align_columns;
