@@ -376,6 +376,8 @@ pub(crate) fn in_words(fitted: &Fitted, path: &Path, training: &Training, second
         Status::Converged => "converged",
         Status::PassLimit => "still rising: more --passes may help",
         Status::Interrupted => "interrupted",
+        Status::EarlyStop => "rows held out gained no more: the best state was kept",
+        Status::Diverged => "it diverged and the last good state was kept: try a smaller --rate",
     };
     format!(
         "{}{}: {} rows of {} columns learned in {seconds:.1} s\n\

@@ -30,9 +30,9 @@ pub use files::{
 pub use fingerprint::Fingerprint;
 pub use gaussians::Gaussians;
 pub use learn::{
-    Answer, Checkpoints, Facts, Learned, Learner, Lent, Memory, Observer, Pass, Plan, Record,
-    Remote, Request, Restart, RowTask, Schedule, Silent, Start, Statistics, Status, Training,
-    gather, learn, map_rows, pack, unpack,
+    Answer, Checkpoints, Deal, Descender, Facts, Learned, Learner, Lent, Look, Memory, Observer,
+    Pass, Plan, Record, Remote, Request, Restart, RowTask, RowsTask, Schedule, Silent, Start,
+    Statistics, Status, Told, Training, descend, gather, learn, map_rows, pack, unpack,
 };
 #[doc(hidden)]
 pub use model::about_of;
