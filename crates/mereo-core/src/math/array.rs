@@ -92,6 +92,18 @@ impl<const N: usize, T: Real> Array<N, T> {
 }
 
 impl<T: Real> Array<2, T> {
+    /// The matrix that changes nothing.
+    ///
+    /// ```
+    /// use mereo_core::math::Array;
+    /// assert_eq!(&*Array::<2>::identity(2), [1.0, 0.0, 0.0, 1.0]);
+    /// ```
+    pub fn identity(size: usize) -> Self {
+        let mut one = Self::zeros([size, size]);
+        (0..size).for_each(|i| one.row_mut(i)[i] = T::ONE);
+        one
+    }
+
     /// One row.
     #[inline(always)]
     pub fn row(&self, row: usize) -> &[T] {
@@ -165,6 +177,15 @@ impl<const N: usize, T> DerefMut for Array<N, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.values
+    }
+}
+
+impl<'a, const N: usize, T> IntoIterator for &'a Array<N, T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.values.iter()
     }
 }
 

@@ -7,6 +7,7 @@ mod factors;
 mod gamma;
 mod lbfgs;
 pub(crate) mod ln;
+mod normal;
 mod symmetric;
 
 pub use array::Array;
@@ -14,6 +15,7 @@ pub use exp::exp_in_place;
 pub use factors::{Whitening, inverse, product_upper, whitening};
 pub use gamma::{digamma, ln_gamma};
 pub use lbfgs::minimise;
+pub use normal::{normal_cdf, normal_log_density};
 pub use symmetric::{
     Eigen, cholesky, cholesky_inverse, cholesky_solve, eigen, leading_eigen, orient, packed,
 };

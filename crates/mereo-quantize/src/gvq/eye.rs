@@ -83,7 +83,7 @@ impl<T: Real> RowTask<T> for UsageTask {
 
 impl Statistics for Usage {
     fn merge(&mut self, other: &Self) {
-        self.usage.iter_mut().zip(&*other.usage).for_each(|(a, b)| *a += b);
+        self.usage.iter_mut().zip(&other.usage).for_each(|(a, b)| *a += b);
         self.squares += other.squares;
         self.observed += other.observed;
     }

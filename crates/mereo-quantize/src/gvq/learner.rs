@@ -102,7 +102,7 @@ impl Statistics for GvqStatistics {
         for (a, b) in self.squares.iter_mut().zip(&other.squares) {
             a.merge(b);
         }
-        for (a, b) in self.usage.iter_mut().zip(&*other.usage) {
+        for (a, b) in self.usage.iter_mut().zip(&other.usage) {
             *a += b;
         }
         self.energy += other.energy;
