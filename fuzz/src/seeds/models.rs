@@ -37,6 +37,25 @@ fn models() -> Vec<Parts> {
             ],
         },
         Parts {
+            manifest: r#"{"format":1,"model":"mcvq","kinds":[{"kind":"category","levels":["x","y","z"]},{"kind":"count"}]}"#.to_owned(),
+            tensors: vec![
+                tensor("gate", &[2, 1], &[1.0; 2]),
+                tensor("level", &[1, 2, 3], &[0.2, 0.3, 0.5, 0.0, 1.0, 0.0]),
+                tensor("mean", &[1, 2, 2], &[0.0, 3.5, 0.0, 0.25]),
+                tensor("state_prior", &[1, 2], &[0.5; 2]),
+                tensor("variance", &[1, 2, 2], &[1.0; 4]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"gmm","kinds":[{"kind":"yes/no","levels":["no","yes"]},{"kind":"ordered","levels":["s","m","l"]}]}"#.to_owned(),
+            tensors: vec![
+                tensor("level", &[2, 5], &[0.5, 0.5, 0.2, 0.3, 0.5, 0.1, 0.9, 0.0, 0.0, 1.0]),
+                tensor("mean", &[2, 2], &[0.0; 4]),
+                tensor("variance", &[2, 2], &[1.0; 4]),
+                tensor("weight", &[2], &[0.5; 2]),
+            ],
+        },
+        Parts {
             manifest: r#"{"format":1,"model":"mcvq"}"#.to_owned(),
             tensors: vec![
                 tensor("gate", &[2, 1], &[1.0; 2]),
