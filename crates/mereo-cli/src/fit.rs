@@ -151,6 +151,20 @@ impl FromArgMatches for FitArgs {
     }
 }
 
+/// What was chosen for a model, from words as they would stand after `mereo fit`: its name, then options.
+pub(crate) fn options_of(
+    model: &ModelKind,
+    words: Vec<String>,
+) -> std::result::Result<Options, clap::Error> {
+    let mut command = Command::new(model.name).disable_help_flag(true);
+    for info in model.params() {
+        command = command.arg(argument(&info));
+    }
+    let given = command.try_get_matches_from(words)?;
+    let named = |info: ParamInfo| Some((info.name.to_owned(), value_of(&info, &given)?));
+    Ok(model.params().into_iter().filter_map(named).collect())
+}
+
 /// Whether a model can have classes, and so a column of labels.
 fn has_classes(model: &ModelKind) -> bool {
     model.params().iter().any(|info| info.name == "classes")
@@ -319,6 +333,10 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
         let mut observer = progress::observer(held.source().rows(), voice);
         fit.observed(held, &mut *observer).map_err(|e| e.in_file(&common.data))?
     });
+    if !fitted.manifest.left_out.is_empty() {
+        let (kind, names) = (fitted.model.kind(), fitted.manifest.left_out.join(", "));
+        voice.say(format_args!("mereo: {kind} learns from numbers; left out, as words: {names}"));
+    }
     fitted.save(&path)?;
     let seconds = began.elapsed().as_secs_f64();
     let Some(training) = fitted.training() else { return Err(Error::Interrupted) };
@@ -358,6 +376,8 @@ pub(crate) fn in_words(fitted: &Fitted, path: &Path, training: &Training, second
         Status::Converged => "converged",
         Status::PassLimit => "still rising: more --passes may help",
         Status::Interrupted => "interrupted",
+        Status::EarlyStop => "rows held out gained no more: the best state was kept",
+        Status::Diverged => "it diverged and the last good state was kept: try a smaller --rate",
     };
     format!(
         "{}{}: {} rows of {} columns learned in {seconds:.1} s\n\

@@ -1,6 +1,8 @@
 //! Computing what a report shows. The report crate only draws.
 
 mod classes;
+mod networks;
+mod typical;
 
 use std::path::Path;
 
@@ -13,6 +15,7 @@ use mereo_report::{Combination, Compared, FeaturesView, ShownLayer, ShownRows, S
 use rand_distr::{Distribution, StandardNormal};
 
 use self::classes::Classes;
+use self::networks::Networks;
 use crate::fitted::for_each_batch;
 use crate::{AnyModel, Fitted};
 
@@ -48,6 +51,10 @@ pub fn write_report<T: Real>(
         None => None,
     };
     let seen = data.map(|data| Seen::of(fitted, data, context)).transpose()?;
+    let typical = match data {
+        Some(data) => typical::rows(fitted, data, context)?,
+        None => None,
+    };
     let components = fitted.model.components();
     let mut shown =
         components.map(|view| (view.component.to_vec(), view.mean.map(<[f64]>::to_vec)));
@@ -57,6 +64,8 @@ pub fn write_report<T: Real>(
     let features = Features::of(fitted, data, seen.as_ref(), context)?;
     let classes = Classes::of(fitted, data, names.model, context)?;
     let drawn = classes.as_ref().map(Classes::drawn).unwrap_or_default();
+    let networks = Networks::of(fitted, seen.as_ref().map(|seen| &seen.original), context)?;
+    let galleries = networks.shown();
     let layers = Layers::of(fitted, context)?;
     let layers = layers.shown();
     let own = seen.as_ref().and_then(|seen| seen.scores.as_ref()).map(|scores| scores.mean);
@@ -78,7 +87,9 @@ pub fn write_report<T: Real>(
         column_mean: seen.as_ref().map(|seen| &*seen.mean),
         column_deviation: seen.as_ref().map(|seen| &*seen.deviation),
         rows: seen.as_ref().map(Seen::rows),
+        typical: typical.as_deref(),
         samples: samples.as_ref(),
+        galleries: &galleries,
         classes: classes.as_ref().map(|classes| classes.shown(&drawn)),
         scores: seen.as_ref().and_then(|seen| seen.scores.as_ref()),
         compared: &compared,
