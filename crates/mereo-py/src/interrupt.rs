@@ -29,7 +29,7 @@ pub(crate) fn watched<R: Send>(
             let mut interrupted = None;
             while wait.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 if interrupted.is_none()
-                    && let Err(signal) = Python::attach(Python::check_signals)
+                    && let Err(signal) = Python::attach(|py| py.check_signals())
                 {
                     stop.ask();
                     interrupted = Some(signal);
