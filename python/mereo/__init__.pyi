@@ -297,3 +297,68 @@ class CVQ(Estimator):
     means_: Any
     components_: Any
     weights_: Any
+
+class AspectModel(Estimator):
+    def __init__(
+        self,
+        n_aspects: int,
+        *,
+        tempering: float = ...,
+        smoothing: float = ...,
+        shrinkage: float = ...,
+        n_init: int = ...,
+        max_iter: int = ...,
+        tol: float = ...,
+        random_state: Any = ...,
+        n_jobs: int | None = ...,
+        verbose: bool = ...,
+        callback: Callable[[dict[str, Any]], Any] | None = ...,
+        missing: Literal["unobserved", "zero"] | None = ...,
+        picture: tuple[int, ...] | None = ...,
+    ) -> None: ...
+    gate_: Any
+    means_: Any
+    components_: Any
+    weights_: Any
+
+class URP(Estimator):
+    def __init__(
+        self,
+        n_profiles: int,
+        *,
+        shrinkage: float = ...,
+        n_init: int = ...,
+        max_iter: int = ...,
+        tol: float = ...,
+        random_state: Any = ...,
+        n_jobs: int | None = ...,
+        verbose: bool = ...,
+        callback: Callable[[dict[str, Any]], Any] | None = ...,
+        missing: Literal["unobserved", "zero"] | None = ...,
+        picture: tuple[int, ...] | None = ...,
+    ) -> None: ...
+    gate_: Any
+    means_: Any
+    components_: Any
+    weights_: Any
+
+class BFA(Estimator):
+    def __init__(
+        self,
+        n_factors: int,
+        *,
+        noise_rows: float = ...,
+        n_init: int = ...,
+        max_iter: int = ...,
+        tol: float = ...,
+        random_state: Any = ...,
+        n_jobs: int | None = ...,
+        verbose: bool = ...,
+        callback: Callable[[dict[str, Any]], Any] | None = ...,
+        missing: Literal["unobserved", "zero"] | None = ...,
+        picture: tuple[int, ...] | None = ...,
+    ) -> None: ...
+    gate_: Any
+    means_: Any
+    components_: Any
+    weights_: Any

@@ -294,6 +294,8 @@ def _parquet(client: Any, paths: list[str], label: str | None, weight: str | Non
     told = client.gather([client.submit(_file_facts, path, options, label, weight, pure=False) for path in files])
     pieces, schema = [], None
     for path, (names, single, groups) in zip(files, told, strict=True):
+        if not groups:
+            continue
         if schema is None:
             schema = (names, single)
         elif schema[0] != names:
@@ -302,7 +304,8 @@ def _parquet(client: Any, paths: list[str], label: str | None, weight: str | Non
             schema = (names, False)
         for group, rows in enumerate(groups):
             pieces.append(_Piece(rows, {"path": path, "group": group, "options": options}))
-    assert schema is not None
+    if schema is None:
+        raise ValueError(f"no row is in {', '.join(paths)}")
     names, single = schema
     classes = None
     if label is not None:
@@ -314,12 +317,17 @@ def _parquet(client: Any, paths: list[str], label: str | None, weight: str | Non
 
 def _file_facts(path: str, options: dict[str, Any], label: str | None, weight: str | None) -> tuple[list[str], bool, list[int]]:
     import fsspec
+    import pyarrow
     import pyarrow.parquet
 
     with fsspec.open(path, "rb", **options) as file:
         about = pyarrow.parquet.ParquetFile(file)
         groups = [about.metadata.row_group(i).num_rows for i in range(about.num_row_groups)]
-        cells, names, _, _ = arrow_rows(about.schema_arrow.empty_table(), label, weight)
+        if about.metadata.num_rows == 0:
+            return [], True, []
+        # One row tells the type of cells and the names of columns, as readers of the library see them.
+        first = pyarrow.Table.from_batches([next(about.iter_batches(batch_size=1))])
+    cells, names, _, _ = arrow_rows(first, label, weight)
     names = names or [str(i) for i in range(cells.shape[1])]
     return names, cells.dtype == np.float32, groups
 

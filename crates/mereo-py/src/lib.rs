@@ -114,7 +114,7 @@ fn arrow_rows<'py>(
         (rows::cells(py, cells)?, about)
     });
     let labels = about.labels.map(|labels| {
-        let of_row = labels.of_row.iter().map(|l| l.map_or(-1, |l| l.cast_signed())).collect();
+        let of_row = labels.of_row.iter().map(|l| l.map_or(-1, u32::cast_signed)).collect();
         (labels.names, of_row)
     });
     Ok((cells, about.names, labels, about.weights))
