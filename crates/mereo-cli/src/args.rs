@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use mereo::{Data, Fitted};
-use mereo_core::{Context, Error, Likelihood, Result};
+use mereo::{Data, Fitted, with_data};
+use mereo_core::{Absent, Context, Error, Likelihood, Result};
 use mereo_data::{Kind, ReadOptions};
 
 use crate::output::Voice;
 use crate::{
-    classify, completions, compress, decompress, demo, denoise, encode, explain, field, fit, map,
-    models, patches, reconstruct, report, sample, score, segment, show, toy,
+    ask, classify, completions, compress, decompress, demo, denoise, encode, evaluate, explain,
+    field, fit, map, models, patches, predict, recommend, reconstruct, report, sample, score,
+    segment, show, similar, toy,
 };
 
 const ABOUT: &str = "\
@@ -66,6 +67,11 @@ pub(crate) enum Verb {
     Explain(explain::ExplainArgs),
     Encode(encode::EncodeArgs),
     Reconstruct(reconstruct::ReconstructArgs),
+    Predict(predict::PredictArgs),
+    Recommend(recommend::RecommendArgs),
+    Ask(ask::AskArgs),
+    Evaluate(Box<evaluate::EvaluateArgs>),
+    Similar(similar::SimilarArgs),
     Sample(sample::SampleArgs),
     Compress(compress::CompressArgs),
     Decompress(decompress::DecompressArgs),
@@ -107,10 +113,23 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "HxW", value_parser = size)]
     resize: Option<(usize, usize)>,
 
+    /// What a cell that a sparse npz does not store means: that its value is zero (a word that did
+    /// not occur) or unknown (a film that was not rated) [default: zero]
+    #[arg(long, value_name = "WHAT")]
+    absent: Option<AbsentChoice>,
+
     /// Go over a Parquet or npy file again and again without holding it in memory [default: for
     /// large ones]
     #[arg(long)]
     pub(crate) stream: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum AbsentChoice {
+    /// Known to be 0
+    Zero,
+    /// Not known
+    Unknown,
 }
 
 impl Reading {
@@ -131,6 +150,10 @@ impl Reading {
             label: self.label.clone(),
             weight: self.weight.clone(),
             resize: self.resize,
+            absent: self.absent.map(|absent| match absent {
+                AbsentChoice::Zero => Absent::Zero,
+                AbsentChoice::Unknown => Absent::Unobserved,
+            }),
             ..ReadOptions::default()
         }
     }
@@ -158,7 +181,13 @@ impl Reading {
         voice: Voice,
     ) -> Result<Data> {
         let aligned = |e: Error| e.in_file(data);
-        Ok(match self.open(data, context, voice)? {
+        let opened = self.open(data, context, voice)?;
+        let unknown = with_data!(&opened, held => match held.source().absent() {
+            Some(_) => fitted.unknown_columns(held.source().about()),
+            None => Vec::new(),
+        });
+        voice.tell_unknown(&unknown, data);
+        Ok(match opened {
             Data::F32(held) => Data::F32(fitted.align(held).map_err(aligned)?),
             Data::F64(held) => Data::F64(fitted.align(held).map_err(aligned)?),
         })
@@ -172,6 +201,7 @@ impl Reading {
             ("label", self.label.is_some()),
             ("weight", self.weight.is_some()),
             ("resize", self.resize.is_some()),
+            ("absent", self.absent.is_some()),
             ("stream", self.stream),
         ];
         given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)

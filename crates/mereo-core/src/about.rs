@@ -155,6 +155,9 @@ pub struct About {
     pub ids: Option<Vec<String>>,
     /// What the file calls the column of those names.
     pub id_name: Option<String>,
+    /// What the file itself calls each column, where `names` are titles that were found elsewhere: the ids
+    /// of items that were rated.
+    pub keys: Option<Vec<String>>,
 }
 
 impl About {

@@ -14,6 +14,7 @@ mod fingerprint;
 mod learn;
 mod model;
 mod parallel;
+mod ratings;
 mod real;
 mod rows;
 mod source;
@@ -42,6 +43,7 @@ pub use model::{
     predict_cells, read_options, reconstruct, responsible_parts, sample, score, surprise,
 };
 pub use parallel::{in_parallel, map_in_parallel};
+pub use ratings::RatingsSeen;
 pub use real::Real;
 pub use rows::sample_rows;
 pub use source::{Batch, Block, Lane, Source, batch_rows};

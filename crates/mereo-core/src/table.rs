@@ -351,6 +351,9 @@ impl<T: Real> Table<T> {
             table = table.with_ids(ids)?;
         }
         table.about.id_name = about.id_name;
+        if let Some(keys) = about.keys {
+            table = table.with_keys(keys)?;
+        }
         Ok(table)
     }
 
@@ -360,6 +363,15 @@ impl<T: Real> Table<T> {
             return Err(count_error("column names", names.len(), self.columns(), "columns"));
         }
         self.about.names = Some(names);
+        Ok(self)
+    }
+
+    /// Says what the file itself calls the columns, if their names are titles.
+    pub fn with_keys(mut self, keys: Vec<String>) -> Result<Self> {
+        if keys.len() != self.columns() {
+            return Err(count_error("column keys", keys.len(), self.columns(), "columns"));
+        }
+        self.about.keys = Some(keys);
         Ok(self)
     }
 
@@ -505,6 +517,7 @@ impl<T: Real> Table<T> {
             kinds: self.about.kinds.clone(),
             ids: self.about.ids.as_ref().map(|ids| rows.iter().map(|&r| ids[r].clone()).collect()),
             id_name: self.about.id_name.clone(),
+            keys: self.about.keys.clone(),
         };
         Self { cells, about }
     }

@@ -9,6 +9,7 @@ pub(crate) mod images;
 mod input;
 mod npy;
 mod npz;
+mod pairs;
 mod parquet;
 mod pieces;
 mod pixels;
@@ -22,11 +23,12 @@ use std::fs::File;
 use std::io::{BufReader, Cursor};
 use std::path::Path;
 
-use mereo_core::{AnyTable, Error, Place, Result, Source};
+use mereo_core::{Absent, AnyTable, Error, Place, Result, Source};
 
 use crate::Kind;
 use crate::kind::kind_of;
 pub(crate) use input::{Input, Sample};
+pub use pairs::{Answered, Pair, read_answers, read_pairs};
 pub use pixels::{Pixels, read_labels, read_pixels};
 
 /// How to read data, where its content does not say.
@@ -49,6 +51,8 @@ pub struct ReadOptions {
     pub weight: Option<String>,
     /// Height and width that pictures are brought to.
     pub resize: Option<(usize, usize)>,
+    /// What a cell that a sparse npz does not store means; zero if not given.
+    pub absent: Option<Absent>,
     /// How many bytes packed data may unpack to; 8 GiB if not given. It guards against small
     /// files made to fill the memory.
     pub most_bytes: Option<u64>,
@@ -205,11 +209,12 @@ impl ReadOptions {
     /// An option that does nothing for this kind is a misunderstanding, better told than ignored.
     fn check(&self, kind: Kind) -> Result<()> {
         use Kind::{Arrow, Csv, Idx, Images, Npy, Npz, Parquet, Ratings};
-        let uses: [(&str, bool, &[Kind]); 4] = [
+        let uses: [(&str, bool, &[Kind]); 5] = [
             ("header", self.header.is_some(), &[Csv, Ratings]),
             ("label", self.label.is_some(), &[Csv, Parquet, Arrow, Npy, Npz, Idx]),
             ("weight", self.weight.is_some(), &[Csv, Parquet, Arrow, Npz]),
             ("resize", self.resize.is_some(), &[Images]),
+            ("absent", self.absent.is_some(), &[Npz]),
         ];
         for (option, given, kinds) in uses {
             if given && !kinds.contains(&kind) {
