@@ -77,7 +77,7 @@ pub use align::align as align_columns;
 pub use any_model::AnyModel;
 pub use data_of::{Data, Held};
 pub use fit::Fit;
-pub use fitted::{Classified, Confusion, Criteria, Explained, Fitted, Shown, own_names};
+pub use fitted::{Alike, Classified, Confusion, Criteria, Explained, Fitted, Shown, own_names};
 pub use mapped::{MapFit, Mapped};
 #[doc(inline)]
 pub use mereo_core::*;
