@@ -71,6 +71,7 @@ mod fit;
 mod fitted;
 mod mapped;
 mod models;
+mod numbers;
 mod page;
 
 pub use align::align as align_columns;

@@ -203,6 +203,7 @@ trait DynParams: std::fmt::Debug + Send + Sync {
     fn check(&self) -> Result<()>;
     fn vectors(&self, columns: usize) -> (&'static str, usize);
     fn wants_labels(&self) -> bool;
+    fn takes_words(&self) -> bool;
     fn sized(&self, rows: &mut Rows<'_, '_>) -> Result<(AnyParams, Vec<SizeTried>)>;
     fn fit(&self, rows: &mut Rows<'_, '_>) -> Result<(AnyModel, Training)>;
 }
@@ -237,6 +238,10 @@ impl<M: Model> DynParams for Of<M> {
 
     fn wants_labels(&self) -> bool {
         self.0.wants_labels()
+    }
+
+    fn takes_words(&self) -> bool {
+        self.0.takes_words()
     }
 
     fn sized(&self, rows: &mut Rows<'_, '_>) -> Result<(AnyParams, Vec<SizeTried>)> {
@@ -282,6 +287,11 @@ impl AnyParams {
 
     pub(crate) fn vectors(&self, columns: usize) -> (&'static str, usize) {
         self.0.vectors(columns)
+    }
+
+    /// Whether columns of words can be learned from; columns that cannot are left out.
+    pub fn takes_words(&self) -> bool {
+        self.0.takes_words()
     }
 
     pub(crate) fn wants_labels(&self) -> bool {

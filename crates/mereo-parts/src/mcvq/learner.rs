@@ -239,6 +239,7 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
             mean: &state.mean,
             variance: &state.variance,
             log_prior: &log_prior,
+            mixed: None,
         };
         Prepared {
             evidence: Evidence::in_frame(&params, &self.frame, &self.form),
