@@ -50,7 +50,6 @@ impl Seeds {
             ]),
             Target::Labels => binary::label_pictures(),
             Target::Segment => models::colours(),
-            Target::Map => models::maps(),
         };
         Self { target, files }
     }
