@@ -333,6 +333,10 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
         let mut observer = progress::observer(held.source().rows(), voice);
         fit.observed(held, &mut *observer).map_err(|e| e.in_file(&common.data))?
     });
+    if !fitted.manifest.left_out.is_empty() {
+        let (kind, names) = (fitted.model.kind(), fitted.manifest.left_out.join(", "));
+        voice.say(format_args!("mereo: {kind} learns from numbers; left out, as words: {names}"));
+    }
     fitted.save(&path)?;
     let seconds = began.elapsed().as_secs_f64();
     let Some(training) = fitted.training() else { return Err(Error::Interrupted) };
@@ -372,6 +376,8 @@ pub(crate) fn in_words(fitted: &Fitted, path: &Path, training: &Training, second
         Status::Converged => "converged",
         Status::PassLimit => "still rising: more --passes may help",
         Status::Interrupted => "interrupted",
+        Status::EarlyStop => "rows held out gained no more: the best state was kept",
+        Status::Diverged => "it diverged and the last good state was kept: try a smaller --rate",
     };
     format!(
         "{}{}: {} rows of {} columns learned in {seconds:.1} s\n\

@@ -232,6 +232,8 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
             Status::Converged => "converged",
             Status::PassLimit => "still rising when the passes ran out",
             Status::Interrupted => "interrupted",
+            Status::EarlyStop => "stopped when rows held out gained no more",
+            Status::Diverged => "diverged: the last good state was kept",
         };
         writeln!(
             text,

@@ -11,6 +11,7 @@ mod context;
 mod error;
 mod files;
 mod fingerprint;
+mod gaussians;
 mod learn;
 mod model;
 mod parallel;
@@ -27,10 +28,11 @@ pub use files::{
     abandon_files, check_writable, follow_links, write_atomically, write_file_atomically,
 };
 pub use fingerprint::Fingerprint;
+pub use gaussians::Gaussians;
 pub use learn::{
-    Answer, Checkpoints, Facts, Learned, Learner, Lent, Memory, Observer, Pass, Plan, Record,
-    Remote, Request, Restart, RowTask, Schedule, Silent, Start, Statistics, Status, Training,
-    gather, learn, map_rows, pack, unpack,
+    Answer, Checkpoints, Deal, Descender, Facts, Learned, Learner, Lent, Look, Memory, Observer,
+    Pass, Plan, Record, Remote, Request, Restart, RowTask, RowsTask, Schedule, Silent, Start,
+    Statistics, Status, Told, Training, descend, gather, learn, map_rows, pack, unpack,
 };
 #[doc(hidden)]
 pub use model::about_of;
@@ -40,7 +42,8 @@ pub use model::{
     ModelFile, Normal, OnRows, Options, ParamInfo, ParamType, ParamValue, Params, Parts, PartsView,
     Predict, PredictCells, Prediction, Predictions, Reconstruct, RowLikelihood, Sample, Score,
     ScoreKind, Scores, Size, SizeTried, Tensor, classify, draw_missing, encode, estimate, predict,
-    predict_cells, read_options, reconstruct, responsible_parts, sample, score, surprise,
+    predict_cells, prediction_starts, read_options, reconstruct, responsible_parts, sample, score,
+    surprise,
 };
 pub use parallel::{in_parallel, map_in_parallel};
 pub use ratings::RatingsSeen;

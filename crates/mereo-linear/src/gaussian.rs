@@ -14,7 +14,7 @@
 //! A missing cell is expected to be `μ_d + w_dᵀẑ`, and its variance is `ψ_d + w_dᵀM⁻¹w_d`.
 
 use mereo_core::math::{HALF_LOG_TWO_PI, cholesky, cholesky_solve, dot, packed};
-use mereo_core::{Batch, CellPrediction, Normal, Random, Real};
+use mereo_core::{Batch, CellPrediction, Gaussians, Normal, Random, Real};
 use rand_distr::{Distribution, StandardNormal};
 
 /// Means, loadings and noise.
@@ -49,6 +49,26 @@ impl Gaussian {
 
     pub(crate) fn components(&self) -> usize {
         self.loading.len() / self.mean.len().max(1)
+    }
+
+    /// `WᵀW + Ψ`, `[D, D]`.
+    pub(crate) fn covariance(&self) -> Vec<f64> {
+        let d = self.columns();
+        let mut covariance = vec![0.0; d * d];
+        for loading in self.loading.chunks_exact(d) {
+            for (row, a) in covariance.chunks_exact_mut(d).zip(loading) {
+                row.iter_mut().zip(loading).for_each(|(c, b)| *c += a * b);
+            }
+        }
+        for (i, noise) in self.noise.iter().enumerate() {
+            covariance[i * (d + 1)] += noise;
+        }
+        covariance
+    }
+
+    /// Rows asked for single cells, with [`covariance`](Self::covariance).
+    pub(crate) fn cells<'a>(&'a self, covariance: &'a [f64]) -> Gaussians<'a> {
+        Gaussians::new(self.columns(), &[1.0], &self.mean, covariance)
     }
 
     /// Calls `visit` for each row of a batch.

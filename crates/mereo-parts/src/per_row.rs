@@ -426,6 +426,6 @@ impl RowSums {
             let blocks = self.sums.chunks_exact(columns).skip(which).step_by(3);
             blocks.flatten().copied().collect()
         };
-        SlotMoments { second: block(0), first: block(1), count: block(2) }
+        SlotMoments { second: block(0), first: block(1), count: block(2), level: Vec::new() }
     }
 }

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use mereo_core::{
-    About, Absent, Batch, Block, CellPrediction, Context, Error, Lane, Manifest, Model, ModelFile,
-    Options, ParamInfo, ParamType, Params, Plan, Real, Result, ScoreKind, Silent, Source, Table,
-    Training, encode, predict_cells, reconstruct, sample, score,
+    About, Absent, Asked, Batch, Block, CellPrediction, ColumnKind, Context, Error, Lane, Manifest,
+    Model, ModelFile, Options, ParamInfo, ParamType, Params, Plan, Prediction, Real, Result,
+    ScoreKind, Silent, Source, Table, Training, draw_missing, encode, predict, predict_cells,
+    reconstruct, sample, score, surprise,
 };
 use serde_json::json;
 
@@ -64,6 +65,7 @@ fn of_cells<M: Model, T: Real>(laws: Laws) {
         stored_sparsely_it_is_the_same::<M, T>(&holes);
     }
     odd_tables_are_learned_or_refused_by_name::<M, T>();
+    words_and_counts_are_learned_or_refused_by_name::<M, T>();
 }
 
 /// Cells of at least 0, which all models take.
@@ -406,6 +408,65 @@ fn stored_sparsely_it_is_the_same<M: Model, T: Real>(holes: &[f64]) {
         }
         Err(error) => assert!(is_named(&error), "{}: {error}", M::KIND),
     }
+}
+
+/// Rows of a number, a count, a category, an ordered word and a yes or no, with holes.
+fn mixed_rows<T: Real>() -> Table<T> {
+    let words = |n: usize| (0..n).map(|l| format!("word {l}")).collect::<Vec<_>>();
+    let kinds = vec![
+        ColumnKind::Number,
+        ColumnKind::Count,
+        ColumnKind::Category { levels: words(3) },
+        ColumnKind::Ordered { levels: words(4) },
+        ColumnKind::YesNo { levels: words(2) },
+    ];
+    let mut cells = Vec::new();
+    for row in 0..ROWS {
+        let (high, noise) = (row % 3 == 0, (row * 37 % 100) as f64 / 100.0);
+        let own = [
+            if high { 4.0 + noise } else { noise },
+            (if high { 6 + row % 4 } else { row % 3 }) as f64,
+            (if high { 2 } else { row % 2 }) as f64,
+            (if high { 2 + row % 2 } else { row % 3 }) as f64,
+            f64::from(u8::from(high)),
+        ];
+        let hide = |(d, &x): (usize, &f64)| if (row * 5 + d) % 11 == 0 { f64::NAN } else { x };
+        cells.extend(own.iter().enumerate().map(hide));
+    }
+    table::<T>(kinds.len(), &cells).with_kinds(kinds).expect("cells of their kinds")
+}
+
+/// A model that takes words obeys the laws on them; any other refuses them by name.
+fn words_and_counts_are_learned_or_refused_by_name<M: Model, T: Real>() {
+    let rows = mixed_rows::<T>();
+    if !small::<M>().takes_words() {
+        let error = fit_by::<M, T>(&rows, &Context::new(1)).expect_err("words are no numbers");
+        assert!(is_named(&error) && error.to_string().contains("words"), "{}: {error}", M::KIND);
+        return;
+    }
+    let (model, training) = fit::<M, T>(&rows);
+    the_bound_never_falls::<M>(&training, Laws::default());
+    rows_one_by_one_equal_a_batch::<M, T>(&model, &rows);
+    a_file_brings_it_back::<M, T>(&model, &rows);
+    any_threads_and_any_source_give_the_same_bytes::<M, T>(&rows);
+    let context = Context::new(0);
+    let Some(predictor) = model.predictor::<T>() else {
+        panic!("{}: takes words and predicts none", M::KIND)
+    };
+    let said = predict(predictor, &rows, Asked::Every, &context).expect("predictions");
+    for cell in (0..ROWS * 5).map(|i| said.cell(i / 5, i % 5)) {
+        match cell {
+            None => panic!("{}: a cell is not predicted", M::KIND),
+            Some(Prediction::Levels(p)) => assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-9),
+            Some(Prediction::Number { deviation, .. }) => assert!(deviation >= 0.0),
+        }
+    }
+    let drawn = draw_missing(predictor, &rows, 0, &context).expect("draws");
+    let kinds = rows.about().kinds.clone().expect("kinds");
+    let of_their_kinds = Table::from(drawn).with_kinds(kinds);
+    assert!(of_their_kinds.is_ok(), "{}: {:?}", M::KIND, of_their_kinds.err());
+    let cells = surprise(predictor, &rows, &context).expect("surprise");
+    assert!(cells.iter().filter(|s| s.is_finite()).count() > ROWS * 4, "{}", M::KIND);
 }
 
 fn is_named(error: &Error) -> bool {

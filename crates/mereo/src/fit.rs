@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use mereo_core::{
-    Context, Error, Fingerprint, Manifest, Observer, Options, Params, Plan, RatingsSeen, Real,
-    Result, Silent, Source,
+    ColumnKind, Context, Error, Fingerprint, Manifest, Observer, Options, Params, Plan,
+    RatingsSeen, Real, Result, Silent, Source,
 };
 use mereo_data::steps::{StepKind, Steps};
 
 use crate::data_of::{Held, memory};
 use crate::fitted::{Borrowed, own_names};
 use crate::models::{AnyParams, Rows, model};
+use crate::numbers::{Selected, without_words};
 use crate::{Fitted, models};
 
 /// How often the means of a model are about in memory while it is learned: means and variances of
@@ -127,7 +128,21 @@ impl Fit {
     ) -> Result<Fitted> {
         self.params.check()?;
         let mut manifest = Manifest::new(self.params.kind().name);
+        let (held, left_out) = self.leave_words_out(held)?;
+        manifest.left_out = left_out;
         let raw = held.source();
+        let mut kinds = raw.about().kinds.iter().flatten();
+        if let Some(kind) = kinds.find(|k| !k.levels().is_empty() || **k == ColumnKind::Count)
+            && self.params.takes_words()
+            && !self.steps.is_empty()
+        {
+            let problem = format!(
+                "steps prepare numbers, and there is a column of another kind ({}): leave it out, or learn without \
+                 steps, as columns of every kind are brought to one scale while learning",
+                kind.name()
+            );
+            return Err(Error::option("prepare", problem));
+        }
         self.check_memory(raw.columns())?;
         manifest.columns = own_names(raw.about().names.as_deref()).map(<[String]>::to_vec);
         manifest.kinds = raw.about().is_mixed().then(|| raw.about().kinds.clone()).flatten();
@@ -166,6 +181,29 @@ impl Fit {
         manifest.training = Some(training);
         drop(ready);
         Ok(Fitted { path: PathBuf::new(), model, manifest, steps })
+    }
+
+    /// Leaves columns of words out if the model takes numbers only; tells which.
+    fn leave_words_out<'a, T: Real>(
+        &self,
+        held: Held<'a, T>,
+    ) -> Result<(Held<'a, T>, Vec<String>)> {
+        let source = held.source();
+        if self.params.takes_words() || source.absent().is_some() {
+            return Ok((held, Vec::new()));
+        }
+        let (keep, left_out) = without_words(source.about(), source.columns());
+        if left_out.is_empty() {
+            return Ok((held, left_out));
+        }
+        if keep.is_empty() {
+            let problem = format!(
+                "{} learns from numbers, and all columns are words: use gmm with diagonal covariances",
+                self.params.kind().name
+            );
+            return Err(Error::option("model", problem));
+        }
+        Ok((Held::Stream(Box::new(Selected::new(held.into_source(), keep))), left_out))
     }
 
     /// Complains about a model that the machine could not hold while it is learned.

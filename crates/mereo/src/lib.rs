@@ -54,9 +54,9 @@
 //!
 //! [`models`] lists them with what can be chosen for each and what it can do; so does `docs/models.md`.
 //!
-//! | parts | mixtures | codebooks and features | linear | ratings |
-//! |---|---|---|---|---|
-//! | [`Mcvq`](parts::Mcvq), [`Mcfa`](parts::Mcfa) | [`Gmm`](mixture::Gmm), [`Student`](mixture::Student), [`DeepGmm`](mixture::DeepGmm) | [`Vq`](quantize::Vq), [`Gvq`](quantize::Gvq), [`Cvq`](quantize::Cvq) | [`Pca`](linear::Pca), [`Ppca`](linear::Ppca), [`Fa`](linear::Fa), [`Nmf`](linear::Nmf) | [`Aspect`](ratings::Aspect), [`Urp`](ratings::Urp), [`Bfa`](ratings::Bfa) |
+//! | parts | mixtures | codebooks and features | linear | ratings | networks |
+//! |---|---|---|---|---|---|
+//! | [`Mcvq`](parts::Mcvq), [`Mcfa`](parts::Mcfa) | [`Gmm`](mixture::Gmm), [`Student`](mixture::Student), [`DeepGmm`](mixture::DeepGmm) | [`Vq`](quantize::Vq), [`Gvq`](quantize::Gvq), [`Cvq`](quantize::Cvq) | [`Pca`](linear::Pca), [`Ppca`](linear::Ppca), [`Fa`](linear::Fa), [`Nmf`](linear::Nmf) | [`Aspect`](ratings::Aspect), [`Urp`](ratings::Urp), [`Bfa`](ratings::Bfa) | [`Ae`](neural::Ae), [`Vae`](neural::Vae) |
 //!
 //! A model of your own is a type that implements [`Model`]: `examples/poisson_mixture.rs` has a whole one.
 
@@ -70,6 +70,7 @@ mod data_of;
 mod fit;
 mod fitted;
 mod models;
+mod numbers;
 mod page;
 
 pub use align::align as align_columns;
@@ -84,6 +85,7 @@ pub use mereo_field as field;
 pub use mereo_linear as linear;
 pub use mereo_map as map;
 pub use mereo_mixture as mixture;
+pub use mereo_neural as neural;
 pub use mereo_parts as parts;
 pub use mereo_quantize as quantize;
 pub use mereo_ratings as ratings;

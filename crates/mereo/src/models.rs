@@ -39,6 +39,8 @@ macro_rules! for_each_model {
             aspect: $crate::ratings::Aspect,
             urp: $crate::ratings::Urp,
             bfa: $crate::ratings::Bfa,
+            ae: $crate::neural::Ae,
+            vae: $crate::neural::Vae,
         }
     };
 }
@@ -181,6 +183,7 @@ pub fn answers() -> Vec<Answer> {
     all.extend(mereo_mixture::answers());
     all.extend(mereo_linear::answers());
     all.extend(mereo_ratings::answers());
+    all.extend(mereo_neural::answers());
     all
 }
 
@@ -203,6 +206,7 @@ trait DynParams: std::fmt::Debug + Send + Sync {
     fn check(&self) -> Result<()>;
     fn vectors(&self, columns: usize) -> (&'static str, usize);
     fn wants_labels(&self) -> bool;
+    fn takes_words(&self) -> bool;
     fn sized(&self, rows: &mut Rows<'_, '_>) -> Result<(AnyParams, Vec<SizeTried>)>;
     fn fit(&self, rows: &mut Rows<'_, '_>) -> Result<(AnyModel, Training)>;
 }
@@ -237,6 +241,10 @@ impl<M: Model> DynParams for Of<M> {
 
     fn wants_labels(&self) -> bool {
         self.0.wants_labels()
+    }
+
+    fn takes_words(&self) -> bool {
+        self.0.takes_words()
     }
 
     fn sized(&self, rows: &mut Rows<'_, '_>) -> Result<(AnyParams, Vec<SizeTried>)> {
@@ -282,6 +290,11 @@ impl AnyParams {
 
     pub(crate) fn vectors(&self, columns: usize) -> (&'static str, usize) {
         self.0.vectors(columns)
+    }
+
+    /// Whether columns of words can be learned from; columns that cannot are left out.
+    pub fn takes_words(&self) -> bool {
+        self.0.takes_words()
     }
 
     pub(crate) fn wants_labels(&self) -> bool {

@@ -1,6 +1,8 @@
 //! The one loop: look at rows, add up what they tell, re-estimate.
 
 mod checkpoint;
+mod deck;
+mod descend;
 mod gather;
 mod here;
 mod memory;
@@ -16,6 +18,8 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 pub use checkpoint::Checkpoints;
+pub use deck::RowsTask;
+pub use descend::{Deal, Descender, Look, Told, descend};
 pub use gather::{Answer, Remote, Request, RowTask, gather, map_rows};
 pub use here::Lent;
 pub use memory::Memory;
@@ -177,12 +181,6 @@ pub fn learn<T: Real, L: Learner<T>>(
     context: &Context,
     observer: &mut dyn Observer,
 ) -> Result<Learned<L::State>> {
-    if plan.restarts == 0 {
-        return Err(Error::option("restarts", "at least 1 is needed"));
-    }
-    if !(plan.tolerance >= 0.0) {
-        return Err(Error::option("tolerance", "must be at least 0"));
-    }
     if source.remote().is_some() && learner.remembers_rows() {
         let problem = format!(
             "`{}` with these options remembers rows from pass to pass, so the rows must be here",
@@ -190,11 +188,115 @@ pub fn learn<T: Real, L: Learner<T>>(
         );
         return Err(Error::option("data", problem));
     }
+    let walk = Walk::new(source, || learner.workspace());
+    let mut way = AllRows { learner, source, walk, context, told: None };
+    run(&mut way, start, source.rows(), plan, context, observer)
+}
+
+/// One way of passing over rows: what the loop is written over.
+trait Way {
+    type State: Clone + Serialize + DeserializeOwned;
+
+    fn facts(&self) -> Facts;
+    fn settled_from(&self) -> usize;
+    /// A digest of all that was chosen.
+    fn digest(&self) -> Result<u128>;
+    /// Passes over the rows; in the last pass of all only to tell the bound of the final state.
+    fn look(&mut self, state: &mut Self::State, pass: Pass, last: bool) -> Result<Looked>;
+    /// Re-estimates the state from what rows told; returns notes.
+    fn update(&mut self, state: &mut Self::State, pass: Pass) -> Vec<String>;
+    /// Takes memory back once nobody needs what rows told.
+    fn done(&mut self) {}
+    /// What is remembered of rows, for checkpoints.
+    fn memory(&mut self) -> Vec<Vec<f64>> {
+        Vec::new()
+    }
+    fn remember(&mut self, _memory: &[Vec<f64>]) {}
+}
+
+/// What a pass told.
+struct Looked {
+    bound: f64,
+    /// Whether it was the last one, by the learner's own judgement.
+    ended: Option<Status>,
+    notes: Vec<String>,
+}
+
+/// Every pass is one update from all rows.
+struct AllRows<'a, T: Real, L: Learner<T>> {
+    learner: &'a L,
+    source: &'a dyn Source<T>,
+    walk: Walk<L::Statistics, L::Workspace>,
+    context: &'a Context,
+    told: Option<L::Statistics>,
+}
+
+impl<T: Real, L: Learner<T>> Way for AllRows<'_, T, L> {
+    type State = L::State;
+
+    fn facts(&self) -> Facts {
+        self.learner.facts()
+    }
+
+    fn settled_from(&self) -> usize {
+        self.learner.settled_from()
+    }
+
+    fn digest(&self) -> Result<u128> {
+        Ok(xxh3_128(&pack(&(L::NAME, self.learner))?))
+    }
+
+    fn look(&mut self, state: &mut L::State, pass: Pass, _last: bool) -> Result<Looked> {
+        let Self { learner, source, walk, context, told } = self;
+        let statistics = one_pass(*learner, state, pass, *source, walk, context)?;
+        let bound = learner.bound(&statistics);
+        *told = Some(statistics);
+        Ok(Looked { bound, ended: None, notes: Vec::new() })
+    }
+
+    fn update(&mut self, state: &mut L::State, pass: Pass) -> Vec<String> {
+        let Self { learner, context, told, .. } = self;
+        let Some(statistics) = told else { return Vec::new() };
+        context.install(|| learner.update(state, statistics, pass))
+    }
+
+    fn done(&mut self) {
+        if let Some(statistics) = self.told.take() {
+            self.walk.spare(statistics);
+        }
+    }
+
+    fn memory(&mut self) -> Vec<Vec<f64>> {
+        self.walk.workspaces().map(|workspace| self.learner.memory(workspace)).collect()
+    }
+
+    fn remember(&mut self, memory: &[Vec<f64>]) {
+        for (workspace, memory) in self.walk.workspaces().zip(memory) {
+            self.learner.remember(workspace, memory);
+        }
+    }
+}
+
+/// The loop itself, whatever a pass is.
+fn run<W: Way>(
+    way: &mut W,
+    start: impl Fn(usize) -> Result<Start<W::State>>,
+    rows: usize,
+    plan: &Plan,
+    context: &Context,
+    observer: &mut dyn Observer,
+) -> Result<Learned<W::State>> {
+    if plan.restarts == 0 {
+        return Err(Error::option("restarts", "at least 1 is needed"));
+    }
+    if !(plan.tolerance >= 0.0) {
+        return Err(Error::option("tolerance", "must be at least 0"));
+    }
     let began = Instant::now();
-    let facts = learner.facts();
+    let facts = way.facts();
     let keep = match &plan.checkpoints {
         None => None,
-        Some(checkpoints) => Some((checkpoints, identity(learner, facts, plan, context)?)),
+        Some(checkpoints) => Some((checkpoints, identity(way.digest()?, facts, plan, context))),
     };
     let resumed = match &keep {
         Some((c, identity)) if c.resume => checkpoint::load(&c.path, identity)?,
@@ -202,16 +304,13 @@ pub fn learn<T: Real, L: Learner<T>>(
     };
     let mut progress =
         resumed.unwrap_or(Progress { restart: 0, current: None, ended: Vec::new(), best: None });
-    let mut walk = Walk::new(source, || learner.workspace());
     let mut saved = Instant::now();
 
     while progress.restart < plan.restarts {
         let restart = progress.restart;
         let (mut state, mut told) = match progress.current.take() {
             Some((state, told, memory)) => {
-                for (workspace, memory) in walk.workspaces().zip(&memory) {
-                    learner.remember(workspace, memory);
-                }
+                way.remember(&memory);
                 (state, told)
             }
             None => {
@@ -221,7 +320,7 @@ pub fn learn<T: Real, L: Learner<T>>(
                         let told = Restart {
                             start: start.how,
                             status: Status::PassLimit,
-                            settled_from: learner.settled_from(),
+                            settled_from: way.settled_from(),
                             bounds: Vec::new(),
                         };
                         (start.state, told)
@@ -233,35 +332,37 @@ pub fn learn<T: Real, L: Learner<T>>(
         };
         loop {
             let pass = Pass { restart, pass: told.bounds.len() };
-            let statistics = match one_pass(learner, &state, pass, source, &mut walk, context) {
-                Ok(statistics) => statistics,
+            let last = pass.pass >= plan.passes;
+            let looked = match way.look(&mut state, pass, last) {
+                Ok(looked) => looked,
                 Err(Error::Interrupted) => {
                     told.status = Status::Interrupted;
                     break;
                 }
                 Err(error) => return Err(error),
             };
-            let bound = learner.bound(&statistics);
+            let Looked { bound, ended, mut notes } = looked;
             let change = told.bounds.last().map(|last| bound - last);
             told.bounds.push(bound);
-            let settled = pass.pass > learner.settled_from();
+            let settled = pass.pass > way.settled_from();
             let small = change.is_some_and(|c| c.abs() <= plan.tolerance * facts.weight);
-            let ended = if settled && small {
+            let ended = if ended.is_some() {
+                ended
+            } else if settled && small {
                 Some(Status::Converged)
-            } else if pass.pass >= plan.passes {
+            } else if last {
                 Some(Status::PassLimit)
             } else {
                 None
             };
-            let mut notes = match ended {
-                None => context.install(|| learner.update(&mut state, &statistics, pass)),
-                Some(_) => Vec::new(),
-            };
+            if ended.is_none() {
+                notes.extend(way.update(&mut state, pass));
+            }
             if let Some(change) = change.filter(|c| settled && *c < -FALLEN * bound.abs()) {
                 let fall = -change / facts.weight;
                 notes.insert(0, format!("the bound fell by {fall:.1e} nats a row"));
             }
-            walk.spare(statistics);
+            way.done();
             observer.passed(&Record {
                 restart,
                 restarts: plan.restarts,
@@ -279,8 +380,7 @@ pub fn learn<T: Real, L: Learner<T>>(
             if let Some((c, identity)) = &keep
                 && saved.elapsed() >= c.every
             {
-                let memory = walk.workspaces().map(|workspace| learner.memory(workspace));
-                let current = Some((&state, &told, memory.collect()));
+                let current = Some((&state, &told, way.memory()));
                 checkpoint::save(
                     &c.path,
                     identity,
@@ -320,13 +420,14 @@ pub fn learn<T: Real, L: Learner<T>>(
     let (best, state) = best.ok_or(Error::Interrupted)?;
     let winner = &ended[best];
     let training = Training {
-        rows: source.rows(),
-        weight: Some(facts.weight).filter(|&weight| weight != source.rows() as f64),
+        rows,
+        weight: Some(facts.weight).filter(|&weight| weight != rows as f64),
         fingerprint: facts.fingerprint,
         seed: context.seed(),
         bound: winner.bounds.last().copied().unwrap_or(f64::NAN),
         log_likelihood: None,
         likelihood_unknown: false,
+        held_out: Vec::new(),
         passes: winner.bounds.len().saturating_sub(1),
         status: if context.stop().asked() { Status::Interrupted } else { winner.status },
         best,
@@ -361,16 +462,11 @@ fn one_pass<T: Real, L: Learner<T>>(
 }
 
 /// Tells one run from another.
-fn identity<T: Real, L: Learner<T>>(
-    learner: &L,
-    facts: Facts,
-    plan: &Plan,
-    context: &Context,
-) -> Result<Identity> {
-    Ok(Identity {
+fn identity(learner: u128, facts: Facts, plan: &Plan, context: &Context) -> Identity {
+    Identity {
         data: facts.fingerprint,
         seed: context.seed(),
         plan: (plan.restarts, plan.passes, plan.tolerance),
-        learner: xxh3_128(&pack(&(L::NAME, learner))?),
-    })
+        learner,
+    }
 }

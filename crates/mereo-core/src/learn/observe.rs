@@ -58,6 +58,10 @@ pub enum Status {
     PassLimit,
     /// Somebody asked for a stop.
     Interrupted,
+    /// Rows that were held out had not been explained better for a while; the best state was kept.
+    EarlyStop,
+    /// The bound fell without end, as it does when steps are too long; the last good state was kept.
+    Diverged,
 }
 
 /// One restart, looked back at.
@@ -97,6 +101,9 @@ pub struct Training {
     /// paths, say), and must not be taken for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub likelihood_unknown: bool,
+    /// The bound of rows that were held out at the end of each pass, in nats a row, if some were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_out: Vec<f64>,
     /// Passes of the restart that won.
     pub passes: usize,
     /// How the restart that won ended.

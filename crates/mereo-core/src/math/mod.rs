@@ -15,7 +15,7 @@ pub use exp::exp_in_place;
 pub use factors::{Whitening, inverse, product_upper, whitening};
 pub use gamma::{digamma, ln_gamma};
 pub use lbfgs::minimise;
-pub use normal::{normal_cdf, normal_log_density};
+pub use normal::{normal_cdf, normal_density, normal_log_density, normal_quantile};
 pub use symmetric::{
     Eigen, cholesky, cholesky_inverse, cholesky_solve, eigen, leading_eigen, orient, packed,
 };

@@ -24,3 +24,35 @@ pub fn normal_log_density(x: f64, mean: f64, variance: f64) -> f64 {
     let apart = x - mean;
     -0.5 * (variance.ln() + apart * (apart / variance)) - HALF_LOG_TWO_PI
 }
+
+/// The density of a standard Gaussian number; 0 at infinity.
+///
+/// ```
+/// assert!((mereo_core::math::normal_density(0.0) - 0.398_942_280_401_432_7).abs() < 1e-15);
+/// ```
+pub fn normal_density(z: f64) -> f64 {
+    (-0.5 * z * z - HALF_LOG_TWO_PI).exp()
+}
+
+/// What a standard Gaussian number is below with this probability, between 0 and 1: by halving where it can be.
+///
+/// ```
+/// use mereo_core::math::{normal_cdf, normal_quantile};
+/// for p in [1e-9, 0.025, 0.5, 0.9] {
+///     assert!((normal_cdf(normal_quantile(p)) / p - 1.0).abs() < 1e-12);
+/// }
+/// ```
+pub fn normal_quantile(p: f64) -> f64 {
+    let (mut low, mut high) = (-40.0, 40.0);
+    loop {
+        let middle = f64::midpoint(low, high);
+        if middle <= low || middle >= high {
+            return middle;
+        }
+        if normal_cdf(middle) < p {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+}

@@ -85,6 +85,9 @@ pub struct Manifest {
     /// What the data called the column of labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Names of columns of the data that the model was not learned from: words, where it takes numbers only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// Names of the classes, if the model has some with names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<String>>,
@@ -130,6 +133,7 @@ impl Manifest {
             kinds: None,
             id: None,
             label: None,
+            left_out: Vec::new(),
             classes: None,
             picture: None,
             absent: None,

@@ -23,5 +23,7 @@ pub use likelihood::{
 #[doc(hidden)]
 pub use params::about_of;
 pub use params::{Options, ParamInfo, ParamType, ParamValue, Params, Size, read_options};
-pub use predict::{Asked, Predict, Prediction, Predictions, draw_missing, predict, surprise};
+pub use predict::{
+    Asked, Predict, Prediction, Predictions, draw_missing, predict, prediction_starts, surprise,
+};
 pub use structure::{Features, Layers};

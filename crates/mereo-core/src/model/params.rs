@@ -188,6 +188,11 @@ pub trait Params:
         ("size", 1)
     }
 
+    /// Whether columns of words can be learned from; columns that cannot are left out.
+    fn takes_words(&self) -> bool {
+        false
+    }
+
     /// Whether rows must have labels to learn from.
     fn wants_labels(&self) -> bool {
         false

@@ -80,7 +80,7 @@ pub struct Predictions {
 
 impl Predictions {
     fn new(levels: Vec<usize>, rows: usize, values: Vec<f64>) -> Self {
-        Self { starts: starts(&levels), levels, rows, values }
+        Self { starts: prediction_starts(&levels), levels, rows, values }
     }
 
     /// The number of rows.
@@ -103,8 +103,13 @@ impl Predictions {
     }
 }
 
-/// Where the prediction of each column starts in a row of them, and where the last ends.
-fn starts(levels: &[usize]) -> Vec<usize> {
+/// Where the prediction of each column starts in a row of them, and where the last ends: two numbers for a column
+/// without levels, otherwise one for each.
+///
+/// ```
+/// assert_eq!(mereo_core::prediction_starts(&[0, 3]), [0, 2, 5]);
+/// ```
+pub fn prediction_starts(levels: &[usize]) -> Vec<usize> {
     let mut starts = vec![0];
     for &levels in levels {
         let next = starts[starts.len() - 1] + if levels == 0 { 2 } else { levels };
@@ -146,7 +151,7 @@ pub fn predict<T: Real>(
 ) -> Result<Predictions> {
     check_columns(model.expects_columns(), source)?;
     let levels = model.levels();
-    let width = starts(&levels)[levels.len()];
+    let width = prediction_starts(&levels)[levels.len()];
     let values =
         map_rows(source, context, width, |batch, out| model.predict_batch(batch, asked, out))?;
     Ok(Predictions::new(levels, source.rows(), values))

@@ -282,6 +282,23 @@ impl<T: Real> Frame<T> {
         self.centre.len()
     }
 
+    /// The frame of these columns alone.
+    pub(super) fn select(&self, columns: &[usize]) -> Self {
+        let of = |values: &[T]| columns.iter().map(|&d| values[d]).collect();
+        Self { centre: of(&self.centre), inverse: of(&self.inverse) }
+    }
+
+    /// The rate that counts of a column are measured against: its mean, where the frame has it.
+    pub fn rate(&self, column: usize) -> f64 {
+        let centre = self.centre[column].to_f64();
+        if centre > 0.0 { centre } else { self.scale(column) }
+    }
+
+    /// The sum of values in the data's units, of so many whose sum is this in the frame's.
+    pub fn total(&self, column: usize, count: f64, sum: f64) -> f64 {
+        self.scale(column) * sum + self.centre[column].to_f64() * count
+    }
+
     /// A value in the frame's units.
     pub fn inward(&self, column: usize, value: f64) -> f64 {
         (value - self.centre[column].to_f64()) * self.inverse[column].to_f64()

@@ -9,6 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::kinds::{Family, Kinds, Mixed, count, words};
 use crate::math::HALF_LOG_TWO_PI;
 use crate::math::widest;
 use crate::{Batch, Real};
@@ -66,6 +67,8 @@ pub struct Densities {
     /// `½ log 2πσ²`, `[S, D]`, and its sum over the columns, `[S]`.
     cost: Vec<f64>,
     cost_of_all: Vec<f64>,
+    /// The columns' kinds, if not numbers throughout, and the logarithms of the levels' shares, `[S, W]`.
+    kinds: Option<(Kinds, Vec<f64>)>,
 }
 
 impl Densities {
@@ -78,6 +81,35 @@ impl Densities {
             inverse: variance.iter().map(|v| 1.0 / v.sqrt()).collect(),
             cost_of_all: cost.chunks_exact(columns.max(1)).map(|c| c.iter().sum()).collect(),
             cost,
+            kinds: None,
+        }
+    }
+
+    /// The same with columns of other kinds.
+    pub fn of_kinds(
+        columns: usize,
+        mean: &[f64],
+        variance: &[f64],
+        mixed: Option<Mixed<'_>>,
+    ) -> Self {
+        let kinds = mixed.map(|mixed| {
+            (mixed.kinds.clone(), mixed.level.iter().map(|&p| words::log(p)).collect())
+        });
+        Self { kinds, ..Self::new(columns, mean, variance) }
+    }
+
+    /// `log P(x | s)` of one cell: a density of a number, a mass of anything else. A word that is none of its
+    /// column's levels says nothing.
+    pub fn cell(&self, slot: usize, column: usize, x: f64) -> f64 {
+        let i = slot * self.columns + column;
+        match self.kinds.as_ref().map_or(Family::Number, |(kinds, _)| kinds.family(column)) {
+            Family::Number => -0.5 * square(x, self.mean[i], self.inverse[i]) - self.cost[i],
+            Family::Count => count::log_mass(x, self.mean[i]),
+            Family::Words { first, levels, .. } => {
+                let (kinds, logs) = self.kinds.as_ref().unwrap_or_else(|| unreachable!());
+                words::shown_level(x, levels)
+                    .map_or(0.0, |level| logs[slot * kinds.width() + first + level])
+            }
         }
     }
 
@@ -103,6 +135,12 @@ impl Densities {
     /// `Σ_d log N(x_d; μ_sd, σ²_sd)` over the observed columns, for every slot: unobserved ones
     /// integrate to 1.
     pub fn logs(&self, cells: &RowCells, out: &mut [f64]) {
+        if self.kinds.is_some() {
+            for (slot, out) in out.iter_mut().enumerate() {
+                *out = cells.iter().map(|(d, x)| self.cell(slot, d, x)).sum();
+            }
+            return;
+        }
         self.squares(cells, out);
         let complete = cells.values.len() == self.columns;
         for (slot, out) in out.iter_mut().enumerate() {

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::columns::limited;
+use super::kinds::words::{WordLines, WordTable};
+use super::kinds::{Family, Mixed, count};
 use super::lines::{Lines, UNIT, add_to_rows};
 use super::{Form, Frame, level_codes, level_of};
 use crate::math::{Matrix, product_nt, widest};
@@ -23,6 +25,8 @@ pub struct SlotParams<'a> {
     pub variance: &'a [f64],
     /// The log prior of each slot, `[K J]`.
     pub log_prior: &'a [f64],
+    /// What slots say in columns that are not numbers, if there are any.
+    pub mixed: Option<Mixed<'a>>,
 }
 
 impl SlotParams<'_> {
@@ -47,8 +51,11 @@ pub struct SlotWork<T> {
     pub(super) features: Vec<T>,
     /// Features to a cell: 2 in a complete batch, 3 otherwise.
     pub(super) width: usize,
-    /// Observed cells, by the rows' weights.
+    /// Observed cells of numbers, by the rows' weights.
     pub observed: f64,
+    /// The measured cells of a dense batch of several kinds, `[R, measured]`, and where its words stand.
+    pub(super) cells: Vec<T>,
+    pub(super) lines: WordLines,
     /// One row after another, `[R, S']`, for sparse batches.
     pub(super) by_row: Padded<T>,
     /// The entries of a sparse batch by column: row and value.
@@ -81,6 +88,38 @@ pub struct Evidence<T> {
     /// Evidence of a row whose cells are all observed and 0 in the frame, prior included.
     base: Vec<T>,
     coefficients: Coefficients<T>,
+    /// Where columns are of several kinds.
+    mixed: Option<Box<MixedEvidence<T>>>,
+}
+
+/// What is different where columns are of several kinds.
+#[derive(Debug, Clone)]
+struct MixedEvidence<T> {
+    /// The columns that are measured, numbers first, and how many of them are numbers.
+    measured: Vec<usize>,
+    numbers: usize,
+    /// The frame of the measured ones.
+    frame: Frame<T>,
+    /// The evidence of words, if there are any.
+    words: Option<WordTable<T>>,
+}
+
+impl<T: Real> MixedEvidence<T> {
+    fn new(params: &SlotParams<'_>, mixed: Mixed<'_>, frame: &Frame<T>) -> Self {
+        let (measured, numbers) = mixed.kinds.measured();
+        let words = (mixed.kinds.width() > 0).then(|| {
+            WordTable::new(mixed.kinds, mixed.level, params.slots(), |d, s| params.gate(d, s))
+        });
+        Self { frame: frame.select(&measured), measured, numbers, words }
+    }
+
+    /// Takes the measured cells of rows.
+    fn gather(&self, values: &[T], columns: usize, cells: &mut Vec<T>) {
+        cells.clear();
+        for row in values.chunks_exact(columns) {
+            cells.extend(self.measured.iter().map(|&d| row[d]));
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -200,6 +239,17 @@ impl<T: Real> Evidence<T> {
         // Of one slot in one column: coefficients of x'², x' and 1.
         let natural = |s: usize, d: usize| {
             let scale = frame.scale(d);
+            match params.mixed.map_or(Family::Number, |mixed| mixed.kinds.family(d)) {
+                Family::Number => {}
+                Family::Count => {
+                    // `x log(λ/λ₀) - (λ - λ₀)`, at `x = centre + scale x'`.
+                    let (gate, rate) = (params.gate(d, s), params.mean[s * columns + d]);
+                    let kernel = |x: f64, n: f64| count::log_kernel(x, n, rate, frame.rate(d));
+                    let (slope, at) = (kernel(scale, 0.0), kernel(frame.outward(d, 0.0), 1.0));
+                    return [0.0, gate * slope, gate * at];
+                }
+                Family::Words { .. } => return [0.0; 3],
+            }
             let variance = params.variance[s * columns + d];
             let precision = params.gate(d, s) * (scale * scale / variance);
             let mean = frame.inward(d, params.mean[s * columns + d]);
@@ -207,7 +257,8 @@ impl<T: Real> Evidence<T> {
             let constant = -0.5 * (precision * mean * mean + normaliser);
             [-0.5 * precision, precision * mean, constant]
         };
-        Self::polynomial(params.log_prior, frame, form, natural)
+        let mixed = params.mixed.map(|mixed| Box::new(MixedEvidence::new(params, mixed, frame)));
+        Self::of_columns(params.log_prior, frame, form, mixed, natural)
     }
 
     /// Any polynomials of degree 2 in the cells: number s of a row is `base_s` and, for every
@@ -219,15 +270,28 @@ impl<T: Real> Evidence<T> {
         form: &Form,
         coefficients: impl Fn(usize, usize) -> [f64; 3] + Sync,
     ) -> Self {
+        Self::of_columns(base, frame, form, None, coefficients)
+    }
+
+    fn of_columns(
+        base: &[f64],
+        frame: &Frame<T>,
+        form: &Form,
+        mixed: Option<Box<MixedEvidence<T>>>,
+        coefficients: impl Fn(usize, usize) -> [f64; 3] + Sync,
+    ) -> Self {
         let (slots, columns, prior, natural) = (base.len(), frame.columns(), base, coefficients);
         let mut base: Vec<f64> = prior.to_vec();
         let coefficients = match form {
             Form::Dense => {
+                let measured = mixed.as_ref().map(|mixed| &*mixed.measured);
+                let columns = measured.map_or(columns, <[usize]>::len);
                 let mut table = vec![T::ZERO; slots * 3 * columns];
-                let rows = table.chunks_mut(3 * columns).zip(&mut base).enumerate();
+                let rows = table.chunks_mut((3 * columns).max(1)).zip(&mut base).enumerate();
                 in_parallel(rows, |(s, (row, base))| {
                     for d in 0..columns {
-                        let [square, linear, constant] = natural(s, d);
+                        let [square, linear, constant] =
+                            natural(s, measured.map_or(d, |measured| measured[d]));
                         row[d] = T::from_f64(square);
                         row[columns + d] = T::from_f64(linear);
                         row[2 * columns + d] = T::from_f64(constant);
@@ -289,6 +353,7 @@ impl<T: Real> Evidence<T> {
             prior: narrow(prior),
             base: narrow(&base),
             coefficients,
+            mixed,
         }
     }
 
@@ -303,13 +368,33 @@ impl<T: Real> Evidence<T> {
         work.slots.resize(self.slots * batch.rows, T::ZERO);
         match (&self.coefficients, batch.block) {
             (Coefficients::Dense(table), Block::Dense { values, complete }) => {
-                self.features(values, complete, batch, work);
+                let columns = match &self.mixed {
+                    None => {
+                        self.frame.features(values, complete, self.columns, batch, work);
+                        self.columns
+                    }
+                    Some(mixed) => {
+                        let mut cells = std::mem::take(&mut work.cells);
+                        mixed.gather(values, self.columns, &mut cells);
+                        mixed.frame.features(&cells, complete, mixed.numbers, batch, work);
+                        work.cells = cells;
+                        mixed.measured.len()
+                    }
+                };
                 let start = if work.width == 3 { &self.prior } else { &self.base };
-                for (slot, &b) in work.slots.chunks_exact_mut(batch.rows).zip(start) {
-                    slot.fill(b);
+                match self.mixed.as_ref().and_then(|mixed| mixed.words.as_ref()) {
+                    None => {
+                        for (slot, &b) in work.slots.chunks_exact_mut(batch.rows).zip(start) {
+                            slot.fill(b);
+                        }
+                    }
+                    Some(words) => self.add_words(words, values, start, batch.rows, work),
                 }
-                let used = work.width * self.columns;
-                let natural = Matrix::new(table, self.slots, 3 * self.columns).first_columns(used);
+                let used = work.width * columns;
+                if used == 0 {
+                    return;
+                }
+                let natural = Matrix::new(table, self.slots, 3 * columns).first_columns(used);
                 let features = Matrix::new(&work.features, batch.rows, used);
                 product_nt(&mut work.slots, natural, features, true);
             }
@@ -365,6 +450,26 @@ impl<T: Real> Evidence<T> {
         }
     }
 
+    /// Writes the evidence of a dense batch's words, each row beginning at `start`, slot by slot.
+    fn add_words(
+        &self,
+        words: &WordTable<T>,
+        values: &[T],
+        start: &[T],
+        rows: usize,
+        work: &mut SlotWork<T>,
+    ) {
+        let stride = padded_slots(self.slots);
+        work.lines.take(&words.kinds, values);
+        work.by_row.resize(rows * stride);
+        for sums in work.by_row.as_mut_slice().chunks_exact_mut(stride) {
+            sums[..self.slots].copy_from_slice(start);
+            sums[self.slots..].fill(T::ZERO);
+        }
+        work.lines.gather(words.table.as_slice(), stride, work.by_row.as_mut_slice());
+        turn(work.by_row.as_slice(), rows, stride, &mut work.slots, self.slots, rows);
+    }
+
     /// Adds up a sparse batch by rows, each beginning at `start`, then turns it slot by slot.
     #[inline(always)]
     fn by_row(
@@ -381,26 +486,46 @@ impl<T: Real> Evidence<T> {
             sums[self.slots..].fill(T::ZERO);
         }
         add(work);
-        work.observed = (0..rows)
+        // Sparse tables hold numbers throughout, or counts throughout.
+        work.observed = if self.mixed.is_some() { 0.0 } else { self.observed(batch) };
+        turn(work.by_row.as_slice(), rows, stride, &mut work.slots, self.slots, rows);
+    }
+
+    /// The cells of a sparse batch that are observed, by the rows' weights.
+    fn observed(&self, batch: &Batch<'_, T>) -> f64 {
+        (0..batch.rows)
             .map(|row| {
                 let cells = if self.is_zero() { self.columns } else { batch.stored(row) };
                 batch.weight(row) * cells as f64
             })
-            .sum();
-        turn(work.by_row.as_slice(), rows, stride, &mut work.slots, self.slots, rows);
+            .sum()
     }
 
     fn is_zero(&self) -> bool {
         matches!(self.coefficients, Coefficients::Entries { absent: Absent::Zero, .. })
     }
+}
 
-    /// Features of a dense batch: x², x and, if a cell is missing anywhere, whether it is there.
-    fn features(&self, values: &[T], complete: bool, batch: &Batch<'_, T>, work: &mut SlotWork<T>) {
-        let columns = self.columns;
+impl<T: Real> Frame<T> {
+    /// Features of a dense batch: x², x and, if a cell is missing anywhere, whether it is there. The first `numbers`
+    /// columns count as observed.
+    fn features(
+        &self,
+        values: &[T],
+        complete: bool,
+        numbers: usize,
+        batch: &Batch<'_, T>,
+        work: &mut SlotWork<T>,
+    ) {
+        let columns = self.columns();
         work.width = if complete { 2 } else { 3 };
         let width = work.width * columns;
         work.features.resize(batch.rows * width, T::ZERO);
-        let (centre, inverse) = (&self.frame.centre[..columns], &self.frame.inverse[..columns]);
+        work.observed = 0.0;
+        if columns == 0 {
+            return;
+        }
+        let (centre, inverse) = (&self.centre[..columns], &self.inverse[..columns]);
         let features = &mut work.features[..batch.rows * width];
         let observed = widest(
             #[inline(always)]
@@ -417,7 +542,7 @@ impl<T: Real> Evidence<T> {
                         }
                     }
                     let weight: f64 = batch.weights.map_or(batch.rows as f64, |w| w.iter().sum());
-                    return weight * columns as f64;
+                    return weight * numbers as f64;
                 }
                 let mut observed = 0.0;
                 for (r, (row, out)) in
@@ -433,7 +558,7 @@ impl<T: Real> Evidence<T> {
                         square[d] = x * x;
                         there[d] = if missing { T::ZERO } else { T::ONE };
                     }
-                    let count: T = there.iter().copied().sum();
+                    let count: T = there[..numbers].iter().copied().sum();
                     observed += batch.weight(r) * count.to_f64();
                 }
                 observed

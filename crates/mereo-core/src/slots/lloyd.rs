@@ -391,6 +391,7 @@ impl<T: Real> Learner<T> for Lloyd<T> {
             mean: &state.mean,
             variance: &variance,
             log_prior: &vec![0.0; slots],
+            mixed: None,
         };
         let keep_far = state.reseeds < MOST_RESEEDS && state.usage.iter().any(|&u| u < EMPTY);
         let means = match self.form {

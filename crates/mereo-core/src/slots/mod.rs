@@ -16,29 +16,40 @@
 //! offset of a million or a unit of 1e-30 costs no precision. Sums are kept in `f64`.
 //! Responsibilities stand slot after slot (`[S, R]`), so that everything done to them is a plain
 //! loop over rows that the compiler can vectorise. Sparse batches visit stored entries only.
+//!
+//! Columns of counts and words have a place in the same products: `kinds/` says how.
 
+mod cells;
 mod clusters;
 mod columns;
 mod densities;
 mod evidence;
+mod kinds;
 mod lines;
 mod lloyd;
 mod nearest;
 mod quick;
+mod shrinkage;
 mod statistics;
 mod survey;
 #[cfg(test)]
 mod tests;
 mod worst;
 
+pub use cells::Cells;
 pub use clusters::Clusters;
 pub use columns::{ColumnMoments, Frame};
 pub use densities::{Densities, RowCells, first_smallest};
 pub use evidence::{Evidence, SlotParams, SlotWork};
+pub use kinds::{
+    Expanded, Family, Hold, Kinds, Looks, Mixed, StoredKinds, Typical, WordColumn,
+    check_pseudo_count, log_count_base, shown_level,
+};
 pub use lloyd::{Lloyd, LloydState};
 pub use quick::QuickSums;
+pub use shrinkage::Shrinkage;
 pub use statistics::{SlotMoments, SlotStatistics};
-pub use survey::{Survey, SurveyTask};
+pub use survey::{Survey, SurveyTask, refuse_words};
 pub use worst::{WorstRow, WorstRows};
 
 use serde::{Deserialize, Serialize};
@@ -86,6 +97,7 @@ pub fn answers() -> Vec<Answer> {
         Answer::task::<crate::fingerprint::DigestTask, crate::fingerprint::DigestTask>(),
         Answer::task::<columns::MomentsTask, columns::MomentsTask>(),
         Answer::task::<clusters::ClustersTask, clusters::ClustersTask>(),
+        Answer::task::<crate::RowsTask, crate::RowsTask>(),
         Answer::task::<crate::ratings::RatingsTask, crate::ratings::RatingsTask>(),
         Answer::task::<crate::rows::SampleTask, crate::rows::SampleTask>(),
         Answer::pass::<Lloyd<f32>, Lloyd<f64>>(),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{padded_slots, turn};
+use super::kinds::Kinds;
 use super::lines::add_rows;
 use super::quick::add;
 use super::{Form, Frame, QuickSums, SlotWork};
@@ -26,6 +27,10 @@ pub struct SlotStatistics<T> {
     /// The part of `total` from dense batches in which every cell was observed.
     complete: Vec<f64>,
     sums: Sums<T>,
+    /// The columns' kinds, if not numbers throughout.
+    kinds: Option<Kinds>,
+    /// `[W + 1, S']`: how often each level occurred; the last line is of missing words.
+    words: Option<QuickSums<T>>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -49,9 +54,17 @@ pub struct SlotMoments {
     pub first: Vec<f64>,
     /// Sum of their squared values.
     pub second: Vec<f64>,
+    /// Responsibility over the rows that show each level of a column of words, `[S, W]`.
+    pub level: Vec<f64>,
 }
 
 impl SlotMoments {
+    /// Moments of no rows, so many of slots in columns and of slots in levels.
+    pub(super) fn nothing(cells: usize, levels: usize) -> Self {
+        let zeros = || vec![0.0; cells];
+        Self { count: zeros(), first: zeros(), second: zeros(), level: vec![0.0; levels] }
+    }
+
     /// Re-estimates means and variances, `[S, D]` in the data's units: a mean is `first / count`,
     /// a variance `second / count - mean²` or its column's floor, whichever is larger (which
     /// maximises the bound under that floor, as it falls on both sides of the free variance).
@@ -84,6 +97,18 @@ impl SlotMoments {
 }
 
 impl<T: Real> SlotStatistics<T> {
+    /// Sums of no rows of columns of these kinds.
+    pub fn of_kinds(slots: usize, kinds: &Kinds, form: &Form) -> Self {
+        if !kinds.is_mixed() || *form != Form::Dense {
+            return Self::new(slots, kinds.columns(), form);
+        }
+        let (measured, _) = kinds.measured();
+        let words = (kinds.width() > 0)
+            .then(|| QuickSums::zeros((kinds.width() + 1) * padded_slots(slots)));
+        let of_measured = Self::new(slots, measured.len(), form);
+        Self { kinds: Some(kinds.clone()), words, ..of_measured }
+    }
+
     /// Sums of no rows.
     pub fn new(slots: usize, columns: usize, form: &Form) -> Self {
         let stride = padded_slots(slots);
@@ -102,7 +127,15 @@ impl<T: Real> SlotStatistics<T> {
                 quick: QuickSums::zeros(columns * 3 * stride),
             },
         };
-        Self { slots, columns, total: vec![0.0; slots], complete: vec![0.0; slots], sums }
+        Self {
+            slots,
+            columns,
+            total: vec![0.0; slots],
+            complete: vec![0.0; slots],
+            sums,
+            kinds: None,
+            words: None,
+        }
     }
 
     /// Adds a batch whose responsibilities stand in `work.slots`, in this frame (the one of the
@@ -119,13 +152,20 @@ impl<T: Real> SlotStatistics<T> {
         }
         match (&mut self.sums, batch.block) {
             (Sums::Dense(quick), Block::Dense { .. }) => {
-                add_product(
-                    quick.waiting(),
-                    3 * self.columns,
-                    Matrix::new(&work.slots, self.slots, rows),
-                    Matrix::new(&work.features, rows, work.width * self.columns),
-                );
-                quick.added_dense(rows);
+                if self.columns > 0 {
+                    add_product(
+                        quick.waiting(),
+                        3 * self.columns,
+                        Matrix::new(&work.slots, self.slots, rows),
+                        Matrix::new(&work.features, rows, work.width * self.columns),
+                    );
+                    quick.added_dense(rows);
+                }
+                if let Some(words) = &mut self.words {
+                    let stride = Self::turn_to_rows(self.slots, rows, work);
+                    work.lines.scatter(work.by_row.as_slice(), stride, words.waiting());
+                    words.added_dense(rows);
+                }
             }
             (Sums::Levels { quick, .. }, Block::Sparse { .. }) => {
                 let stride = Self::turn_to_rows(self.slots, rows, work);
@@ -189,11 +229,15 @@ impl<T: Real> SlotStatistics<T> {
             | (Sums::Levels { quick: a, .. }, Sums::Levels { quick: b, .. }) => a.merge(b),
             _ => unreachable!("shards of one pass have statistics of one form"),
         }
+        if let (Some(own), Some(other)) = (&mut self.words, &other.words) {
+            own.merge(other);
+        }
     }
 
     /// After the last row.
     pub fn finish(&mut self) {
         self.quick_mut().finish();
+        self.words.iter_mut().for_each(QuickSums::finish);
     }
 
     fn quick_mut(&mut self) -> &mut QuickSums<T> {
@@ -207,14 +251,53 @@ impl<T: Real> SlotStatistics<T> {
         self.total.fill(0.0);
         self.complete.fill(0.0);
         self.quick_mut().reset();
+        self.words.iter_mut().for_each(QuickSums::reset);
     }
 
     /// The sums, slot by slot and column by column, as gathered in this frame and
     /// [finished](Self::finish).
     pub fn moments(&self, frame: &Frame<T>) -> SlotMoments {
+        match &self.kinds {
+            None => self.measured_moments(frame),
+            Some(kinds) => self.mixed_moments(kinds, frame),
+        }
+    }
+
+    /// Moments of all columns, measured ones and words.
+    fn mixed_moments(&self, kinds: &Kinds, frame: &Frame<T>) -> SlotMoments {
+        let (measured, _) = kinds.measured();
+        let inner = self.measured_moments(&frame.select(&measured));
+        let (columns, width) = (kinds.columns(), kinds.width());
+        let mut moments = SlotMoments::nothing(self.slots * columns, self.slots * width);
+        for s in 0..self.slots {
+            for (i, &d) in measured.iter().enumerate() {
+                let (from, to) = (s * measured.len() + i, s * columns + d);
+                moments.count[to] = inner.count[from];
+                moments.first[to] = inner.first[from];
+                moments.second[to] = inner.second[from];
+            }
+        }
+        let stride = padded_slots(self.slots);
+        let mut line = vec![0.0; self.slots];
+        for word in kinds.words() {
+            for l in word.first..word.first + word.levels {
+                self.words.iter().for_each(|words| words.read(l * stride, &mut line));
+                for (s, &n) in line.iter().enumerate() {
+                    moments.level[s * width + l] = n;
+                    moments.count[s * columns + word.column] += n;
+                }
+            }
+        }
+        moments
+    }
+
+    /// Moments of the columns that are measured.
+    fn measured_moments(&self, frame: &Frame<T>) -> SlotMoments {
         let (slots, columns) = (self.slots, self.columns);
-        let zeros = || vec![0.0; slots * columns];
-        let mut moments = SlotMoments { count: zeros(), first: zeros(), second: zeros() };
+        let mut moments = SlotMoments::nothing(slots * columns, 0);
+        if columns == 0 {
+            return moments;
+        }
         let rows = moments
             .count
             .chunks_mut(columns)

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ColumnMoments, Form, Frame, Levels};
+use super::kinds::{Kinds, Marginals, Typical};
+use super::{ColumnMoments, Family, Form, Frame, Levels};
 use crate::fingerprint::RowDigests;
 use crate::{
-    Absent, Batch, Context, Error, Facts, Fingerprint, Place, Real, Result, RowTask, Source,
+    About, Absent, Batch, Context, Error, Facts, Fingerprint, Place, Real, Result, RowTask, Source,
     Statistics, gather,
 };
 
@@ -19,6 +20,8 @@ pub struct SurveyTask {
     columns: usize,
     /// Whether the distinct values of cells matter: unobserved cells are not stored.
     levels: bool,
+    /// The columns' kinds, if not numbers throughout.
+    kinds: Option<Kinds>,
 }
 
 /// What rows answer.
@@ -27,6 +30,7 @@ pub struct SurveyStatistics {
     moments: ColumnMoments,
     levels: Option<Levels>,
     digests: RowDigests,
+    marginals: Option<Marginals>,
 }
 
 impl Statistics for SurveyStatistics {
@@ -36,12 +40,16 @@ impl Statistics for SurveyStatistics {
             own.merge(other);
         }
         self.digests.merge(&other.digests);
+        if let (Some(own), Some(other)) = (&mut self.marginals, &other.marginals) {
+            own.merge(other);
+        }
     }
 
     fn reset(&mut self) {
         self.moments.reset();
         self.levels.iter_mut().for_each(Statistics::reset);
         self.digests.reset();
+        self.marginals.iter_mut().for_each(Statistics::reset);
     }
 }
 
@@ -54,6 +62,7 @@ impl<T: Real> RowTask<T> for SurveyTask {
             moments: ColumnMoments::new(self.columns),
             levels: self.levels.then(Levels::default),
             digests: RowDigests::default(),
+            marginals: self.kinds.as_ref().map(Marginals::new),
         }
     }
 
@@ -63,6 +72,9 @@ impl<T: Real> RowTask<T> for SurveyTask {
             levels.accumulate(batch);
         }
         statistics.digests.accumulate(batch);
+        if let (Some(marginals), Some(kinds)) = (&mut statistics.marginals, &self.kinds) {
+            marginals.accumulate(kinds, batch);
+        }
     }
 }
 
@@ -91,14 +103,39 @@ pub struct Survey<T> {
     pub frame: Frame<T>,
     /// What tells the data from other data.
     pub fingerprint: Fingerprint,
+    /// The families of the columns, and what those are like that are not numbers.
+    pub typical: Typical,
 }
 
 impl<T: Real> Survey<T> {
-    /// Looks at every row of a source once. Data in which nothing is observed, or whose weights are out of range, is an error.
+    /// Looks at every row of a source once, for a model of numbers: counts and dates are numbers too, a column of
+    /// words is an error. So is data in which nothing is observed, or whose weights are out of range.
     pub fn of(source: &dyn Source<T>, context: &Context) -> Result<Self> {
+        refuse_words(source.about(), source.columns())?;
+        Self::by_kinds(source, None, context)
+    }
+
+    /// As [`Survey::of`], for a model that takes columns of every kind.
+    pub fn of_kinds(source: &dyn Source<T>, context: &Context) -> Result<Self> {
+        let kinds = Kinds::of(source.about(), source.columns())?;
+        if !kinds.is_mixed() {
+            return Self::by_kinds(source, None, context);
+        }
+        if source.absent().is_some() && kinds.counts().count() < kinds.columns() {
+            return Err(Error::found(
+                Place::default(),
+                "a sparse table with columns of several kinds",
+                "numbers throughout or counts throughout: store it densely",
+            ));
+        }
+        Self::by_kinds(source, Some(kinds), context)
+    }
+
+    fn by_kinds(source: &dyn Source<T>, kinds: Option<Kinds>, context: &Context) -> Result<Self> {
         let levels = source.absent() == Some(Absent::Unobserved);
-        let task = SurveyTask { columns: source.columns(), levels };
-        let SurveyStatistics { moments, levels, digests } = gather(source, context, &task)?;
+        let task = SurveyTask { columns: source.columns(), levels, kinds };
+        let SurveyStatistics { moments, levels, digests, marginals } =
+            gather(source, context, &task)?;
         if moments.rows == 0.0 || !moments.weight.iter().any(|&n| n > 0.0) {
             return Err(Error::found(
                 Place::default(),
@@ -127,7 +164,11 @@ impl<T: Real> Survey<T> {
         let least = T::SMALLEST_SPREAD * T::SMALLEST_SPREAD;
         let reference = moments.reference_variance().iter().map(|v| v.max(least)).collect();
         let fingerprint = digests.of_source(source);
-        Ok(Self { moments, reference, form, frame, fingerprint })
+        let typical = match (task.kinds, &marginals) {
+            (Some(kinds), Some(marginals)) => Typical::new(kinds, marginals, &moments),
+            _ => Typical::numbers(source.columns()),
+        };
+        Ok(Self { moments, reference, form, frame, fingerprint, typical })
     }
 
     /// What the loop needs to know of the data.
@@ -135,11 +176,44 @@ impl<T: Real> Survey<T> {
         Facts { weight: self.moments.rows, fingerprint: Some(self.fingerprint) }
     }
 
-    /// `Σ_d n_d log s_d` over the columns, `n_d` the weight of the rows that observe column d and
+    /// `Σ_d n_d log s_d` over the columns of numbers, `n_d` the weight of the rows that observe column d and
     /// `s_d` its scale in the frame: what densities in the frame's units are above those in the
-    /// data's, all rows together.
+    /// data's, all rows together. Of counts it is `Σ λ₀ - x log λ₀ + log x!`, what evidence leaves out.
     pub fn log_scale(&self) -> f64 {
-        let weights = self.moments.weight.iter().enumerate();
-        weights.map(|(d, n)| n * self.frame.scale(d).ln()).sum()
+        let kinds = &self.typical.kinds;
+        let of = |d: usize, n: f64| match kinds.family(d) {
+            Family::Number => n * self.frame.scale(d).ln(),
+            Family::Count => {
+                let rate = self.frame.rate(d);
+                n * (rate - self.moments.mean[d] * rate.ln())
+            }
+            Family::Words { .. } => 0.0,
+        };
+        let sum: f64 = self.moments.weight.iter().enumerate().map(|(d, &n)| of(d, n)).sum();
+        sum + self.typical.log_factorials
+    }
+}
+
+/// Complains about columns of words, for models that take numbers only.
+///
+/// ```
+/// use mereo_core::{About, ColumnKind, slots::refuse_words};
+/// let levels = vec!["red".into(), "blue".into()];
+/// let kinds = Some(vec![ColumnKind::Category { levels }]);
+/// assert!(refuse_words(&About { kinds, ..About::default() }, 1).is_err());
+/// assert!(refuse_words(&About::default(), 1).is_ok());
+/// ```
+pub fn refuse_words(about: &About, columns: usize) -> Result<()> {
+    match (0..columns).find(|&d| !about.kind(d).levels().is_empty()) {
+        None => Ok(()),
+        Some(d) => Err(Error::found(
+            Place::default().column(d),
+            format!(
+                "`{}`, a column of words ({})",
+                crate::column_name(about.names.as_deref(), d),
+                about.kind(d).name()
+            ),
+            "numbers, for this model: leave the column out, or use gmm with diagonal covariances",
+        )),
     }
 }

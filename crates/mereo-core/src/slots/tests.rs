@@ -1,7 +1,7 @@
 //! The kernel against its formulas, cell by cell, for every way in which cells are stored.
 
 use super::*;
-use crate::{Context, Dense, Source, Sparse, Table, pack, unpack};
+use crate::{ColumnKind, Context, Dense, Source, Sparse, Table, pack, unpack};
 
 const ROWS: usize = 7;
 const COLUMNS: usize = 3;
@@ -78,6 +78,7 @@ impl Slots {
             mean: &self.mean,
             variance: &self.variance,
             log_prior: &self.log_prior,
+            mixed: None,
         }
     }
 
@@ -205,4 +206,140 @@ fn merging_is_associative() {
     for ((l, r), w) in of(&left).iter().zip(of(&right)).zip(of(&whole)) {
         assert!((l - r).abs() < 1e-12 && (l - w).abs() < 1e-10);
     }
+}
+
+/// A number, a count and two columns of words, some cells missing.
+fn mixed_table<T: Real>() -> Table<T> {
+    let n = f64::NAN;
+    let cells = [
+        [0.5, 3.0, 2.0, 1.0],
+        [n, 0.0, 0.0, 0.0],
+        [1.5, n, 1.0, 1.0],
+        [2.0, 40.0, n, 0.0],
+        [-1.0, 7.0, 2.0, n],
+        [n, n, n, n],
+        [0.0, 1.0, 1.0, 1.0],
+    ];
+    let words = |n: usize| (0..n).map(|l| l.to_string()).collect();
+    let kinds = vec![
+        ColumnKind::Number,
+        ColumnKind::Count,
+        ColumnKind::Ordered { levels: words(3) },
+        ColumnKind::YesNo { levels: words(2) },
+    ];
+    let values = cells.iter().flatten().map(|&x| T::from_f64(x)).collect();
+    Table::from(Dense::new(ROWS, 4, values).unwrap()).with_kinds(kinds).unwrap()
+}
+
+fn check_mixed<T: Real>(tolerance: f64) {
+    let table = mixed_table::<T>();
+    let survey = Survey::of_kinds(&table, &Context::new(0)).unwrap();
+    let typical = &survey.typical;
+    let (slots, columns, width) = (PARTS * STATES, 4, typical.kinds.width());
+    let of = |i: usize| 0.2 + ((i * 5) as f64).sin().abs();
+    let gate: Vec<f64> =
+        (0..columns).flat_map(|d| [0.1 + 0.2 * d as f64, 0.9 - 0.2 * d as f64]).collect();
+    let mean: Vec<f64> = (0..slots * columns).map(|i| 3.0 * of(i)).collect();
+    let variance: Vec<f64> = (0..slots * columns).map(|i| of(i + 3)).collect();
+    let mut level: Vec<f64> = (0..slots * width).map(|i| of(i + 1)).collect();
+    for own in level.chunks_mut(width) {
+        for words in typical.kinds.words() {
+            let own = &mut own[words.first..words.first + words.levels];
+            let sum: f64 = own.iter().sum();
+            own.iter_mut().for_each(|p| *p /= sum);
+        }
+    }
+    let log_prior = vec![-0.5; slots];
+    let params = SlotParams {
+        parts: PARTS,
+        states: STATES,
+        gate: Some(&gate),
+        mean: &mean,
+        variance: &variance,
+        log_prior: &log_prior,
+        mixed: typical.kinds.with(&level),
+    };
+    let densities = Densities::of_kinds(columns, &mean, &variance, params.mixed);
+    let evidence = Evidence::in_frame(&params, &survey.frame, &survey.form);
+    let mut work = SlotWork::default();
+    let mut lane = table.lane(0..1).unwrap();
+    let batch = lane.next_batch().unwrap().unwrap();
+    evidence.evaluate(&batch, &mut work);
+    let mut units = 0.0;
+    for row in 0..ROWS {
+        let mut base = vec![0.0; columns];
+        batch.for_each_observed(row, |d, x| {
+            base[d] = match typical.kinds.family(d) {
+                Family::Number => -survey.frame.scale(d).ln() - crate::math::HALF_LOG_TWO_PI,
+                Family::Count => log_count_base(x.to_f64(), survey.frame.rate(d)),
+                Family::Words { .. } => 0.0,
+            };
+            units += base[d];
+        });
+        for slot in 0..slots {
+            let mut expected = log_prior[slot];
+            batch.for_each_observed(row, |d, x| {
+                let own = densities.cell(slot, d, x.to_f64()) - base[d];
+                expected += gate[d * PARTS + slot / STATES] * own;
+            });
+            let found = work.slots[slot * ROWS + row].to_f64();
+            assert!(
+                (found - expected).abs() < tolerance * (1.0 + expected.abs()),
+                "{found} {expected}"
+            );
+        }
+    }
+    assert!(
+        (units + survey.log_scale() + crate::math::HALF_LOG_TWO_PI * work.observed).abs() < 1e-4
+    );
+    // Moments against sums over cells.
+    let weigh = |row: usize, slot: usize| of(row * 7 + slot);
+    for (i, m) in work.slots.iter_mut().enumerate().take(slots * ROWS) {
+        *m = T::from_f64(weigh(i % ROWS, i / ROWS));
+    }
+    let mut statistics = SlotStatistics::<T>::of_kinds(slots, &typical.kinds, &survey.form);
+    statistics.add(&batch, evidence.frame(), &mut work);
+    let packed = pack(&statistics).unwrap();
+    let mut statistics: SlotStatistics<T> = unpack(&packed).unwrap();
+    statistics.finish();
+    let moments = statistics.moments(&survey.frame);
+    for slot in 0..slots {
+        let (mut count, mut sum) = (vec![0.0; columns], vec![0.0; columns]);
+        let mut levels = vec![0.0; width];
+        for row in 0..ROWS {
+            batch.for_each_observed(row, |d, x| {
+                count[d] += weigh(row, slot);
+                sum[d] += weigh(row, slot) * x.to_f64();
+                if let Family::Words { first, .. } = typical.kinds.family(d) {
+                    levels[first + x.to_f64() as usize] += weigh(row, slot);
+                }
+            });
+        }
+        for d in 0..columns {
+            let i = slot * columns + d;
+            assert!((moments.count[i] - count[d]).abs() < tolerance * 10.0);
+            if d < 2 {
+                let total = survey.frame.total(d, moments.count[i], moments.first[i]);
+                assert!((total - sum[d]).abs() < tolerance * 100.0);
+            }
+        }
+        for (found, expected) in moments.level[slot * width..].iter().zip(&levels) {
+            assert!((found - expected).abs() < tolerance * 10.0);
+        }
+    }
+}
+
+#[test]
+fn columns_of_every_kind_have_their_densities_and_moments() {
+    check_mixed::<f64>(1e-10);
+    check_mixed::<f32>(1e-4);
+}
+
+#[test]
+fn sparse_tables_of_words_are_refused() {
+    let cells = Sparse::new(1, vec![0, 1], vec![0], vec![1.0], Absent::Unobserved).unwrap();
+    let words = ColumnKind::Category { levels: vec!["a".into(), "b".into()] };
+    let table = Table::from(cells).with_kinds(vec![words]).unwrap();
+    let error = Survey::<f64>::of_kinds(&table, &Context::new(0)).unwrap_err().to_string();
+    assert!(error.contains("sparse"), "{error}");
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use mereo_core::{
-    Batch, CellPrediction, Components, ComponentsView, Encode, Manifest, ModelFile, PredictCells,
-    Random, Real, Reconstruct, Result, Sample, Score, ScoreKind, Tensor,
+    Asked, Batch, CellPrediction, Components, ComponentsView, Encode, Manifest, ModelFile, Predict,
+    PredictCells, Random, Real, Reconstruct, Result, Sample, Score, ScoreKind, Tensor,
 };
 
 use crate::files::{take_components, take_noise};
@@ -112,6 +112,36 @@ macro_rules! factor_model {
             /// `log N(x; μ, WᵀW + Ψ)` over the observed cells.
             fn score_batch(&self, batch: &Batch<'_, T>, out: &mut [f64]) {
                 self.gaussian.score_batch(batch, out);
+            }
+        }
+
+        impl<T: Real> Predict<T> for $model {
+            fn expects_columns(&self) -> Option<usize> {
+                Some(self.columns())
+            }
+
+            fn levels(&self) -> Vec<usize> {
+                vec![0; self.columns()]
+            }
+
+            fn predict_batch(&self, batch: &Batch<'_, T>, asked: Asked, out: &mut [f64]) {
+                let covariance = self.gaussian.covariance();
+                self.gaussian.cells(&covariance).predict(batch, asked, out);
+            }
+
+            fn surprise_batch(&self, batch: &Batch<'_, T>, out: &mut [f64]) {
+                let covariance = self.gaussian.covariance();
+                self.gaussian.cells(&covariance).surprise(batch, out);
+            }
+
+            fn draw_batch(
+                &self,
+                batch: &Batch<'_, T>,
+                random: &dyn Fn(usize) -> Random,
+                out: &mut [T],
+            ) {
+                let covariance = self.gaussian.covariance();
+                self.gaussian.cells(&covariance).draw(batch, random, out);
             }
         }
 

@@ -31,6 +31,7 @@ fn fit_as<T: Real>(
     context: &Context,
     observer: &mut dyn Observer,
 ) -> Result<(Pca, Training)> {
+    mereo_core::slots::refuse_words(source.about(), source.columns())?;
     params.check()?;
     let found = principal(params.components, FLOOR, source, plan, context, observer)?;
     // The variance of a sample; a single row has none to tell.

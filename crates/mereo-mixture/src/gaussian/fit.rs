@@ -1,6 +1,6 @@
 //! Learning from a source: the start, and the loop.
 
-use mereo_core::slots::Survey;
+use mereo_core::slots::{Family, StoredKinds, Survey};
 use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Start, Training, learn};
 
 use super::learner::{GmmLearner, State};
@@ -8,7 +8,7 @@ use super::model::Spread;
 use super::{Covariance, Gmm, GmmParams};
 use crate::full::{MixtureLearner, Shape, in_data_units};
 use crate::likelihood::bound_of;
-use crate::start::clusters;
+use crate::start::{ClusterStart, clusters};
 
 mereo_core::fit_here! {
     /// Learns a Gaussian mixture.
@@ -38,24 +38,30 @@ fn fit_as<T: Real>(
 ) -> Result<(Gmm, Training)> {
     params.check()?;
     params.check_columns(source.columns())?;
-    let survey = Survey::of(source, context)?;
+    let survey = if params.covariance.correlates() {
+        Survey::of(source, context)?
+    } else {
+        Survey::of_kinds(source, context)?
+    };
     let shape = match params.covariance {
         Covariance::Spherical | Covariance::Diagonal => {
             let mut learner = GmmLearner { params: params.clone(), survey };
             let start = |restart| start(&learner, source, restart, context);
             let Learned { state, mut training } =
                 learn(&learner, start, source, plan, context, observer)?;
-            if params.hard {
-                learner.params.hard = false;
+            let held = params.pseudo_count > 0.0 && learner.survey.typical.kinds.is_mixed();
+            if params.hard || held {
+                (learner.params.hard, learner.params.pseudo_count) = (false, 0.0);
                 training.log_likelihood = bound_of(&learner, &state, source, context)?;
             }
-            let State { prior, mean, variance, .. } = state;
+            let State { prior, mean, variance, level, .. } = state;
+            let kinds = StoredKinds::learned(source.about(), source.columns(), level)?;
             let spread = if params.covariance == Covariance::Spherical {
                 Spread::Spherical
             } else {
                 Spread::Diagonal
             };
-            return Ok((Gmm::new(prior, mean, variance, spread), training));
+            return Ok((Gmm::new(prior, mean, variance, spread).with_kinds(kinds), training));
         }
         Covariance::Tied => Shape::Tied,
         Covariance::Full => Shape::Full,
@@ -107,13 +113,17 @@ fn start<T: Real>(
     let GmmLearner { params, survey } = learner;
     let start =
         clusters(survey, params.components, params.variance_floor, source, restart, context)?;
-    let mut variance = start.variance;
+    let mut variance = start.variance.clone();
     if params.covariance == Covariance::Spherical {
+        let kinds = &survey.typical.kinds;
+        let numbers: Vec<usize> =
+            (0..kinds.columns()).filter(|&d| kinds.family(d) == Family::Number).collect();
         for own in variance.chunks_exact_mut(survey.reference.len()) {
-            let mean = own.iter().sum::<f64>() / own.len() as f64;
-            own.fill(mean);
+            let mean = numbers.iter().map(|&d| own[d]).sum::<f64>() / numbers.len().max(1) as f64;
+            numbers.iter().for_each(|&d| own[d] = mean);
         }
     }
-    let state = State { prior: start.weight, mean: start.mean, variance, reseeds: 0 };
+    let ClusterStart { weight, mean, level, .. } = start;
+    let state = State { prior: weight, mean, variance, level, reseeds: 0 };
     Ok(Start { state, how: "k-means".into() })
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use mereo_core::{
-    Context, Manifest, Model, ModelFile, Observer, Options, ParamInfo, Params, Plan, PredictCells,
-    Real, Result, Source, Training, read_options,
+    Context, LevelsView, Manifest, Model, ModelFile, Observer, Options, ParamInfo, Params, Plan,
+    PredictCells, Real, Result, Source, Training, read_options,
 };
 
 use super::{Covariance, Gmm, GmmParams};
@@ -28,6 +28,9 @@ mereo_core::params! {
         /// Draw full covariances towards one that they have in common, as by so many more rows of it:
         /// some hundreds help where components have few rows.
         pub shrinkage: f64 = 0.0;
+        /// In columns of counts and words: rows like the whole table that each component is taken to have been seen
+        /// in beside its own.
+        pub pseudo_count: f64 = 0.05;
     }
 }
 
@@ -39,6 +42,7 @@ impl From<GmmOptions> for GmmParams {
             hard: options.hard,
             variance_floor: options.variance_floor.unwrap_or(params.variance_floor),
             shrinkage: options.shrinkage,
+            pseudo_count: options.pseudo_count,
             ..params
         }
     }
@@ -61,6 +65,10 @@ impl Params for GmmParams {
         GmmParams::check(self)
     }
 
+    fn takes_words(&self) -> bool {
+        !self.covariance.correlates()
+    }
+
     /// Where columns go together, each component has a covariance.
     fn vectors(&self, columns: usize) -> (&'static str, usize) {
         let each = if self.covariance.correlates() { columns } else { 1 };
@@ -72,7 +80,8 @@ impl Model for Gmm {
     const KIND: &'static str = "gmm";
     const TITLE: &'static str = "A mixture of Gaussians";
     const ABOUT: &'static str = "Every row is made by one of N components, each with a mean and a covariance \
-        of the kind that is chosen. Missing cells are left out of the density; `mereo reconstruct` \
+        of the kind that is chosen. Columns of counts and words have a rate or shares of their levels in each \
+        component, with diagonal and spherical covariances: latent classes. Missing cells are left out of the density; `mereo reconstruct` \
         fills them by their expectations.";
     const EXAMPLES: &'static [&'static str] = &[
         "mereo fit gmm heights.csv --components 3 -o mixture.safetensors",
@@ -82,7 +91,7 @@ impl Model for Gmm {
     ];
     type Params = GmmParams;
 
-    mereo_core::capabilities!(encode, reconstruct, score, sample, parts; cells);
+    mereo_core::capabilities!(encode, reconstruct, score, sample, parts, predict; cells);
 
     fn fit<T: Real>(
         params: &GmmParams,
@@ -106,8 +115,12 @@ impl Model for Gmm {
         Gmm::columns(self)
     }
 
+    fn levels(&self) -> Option<LevelsView<'_>> {
+        self.kinds().view()
+    }
+
     fn cell_predictor<T: Real>(&self) -> Option<&dyn PredictCells<T>> {
-        (!self.covariance().correlates()).then_some(self)
+        (!self.covariance().correlates() && self.kinds().mixed().is_none()).then_some(self)
     }
 
     fn free_parameters(&self) -> Option<usize> {

@@ -2,15 +2,15 @@
 
 use mereo_core::math::HALF_LOG_TWO_PI;
 use mereo_core::slots::{
-    Evidence, SlotMoments, SlotParams, SlotStatistics, SlotWork, Survey, WorstRow, WorstRows,
-    responsibilities,
+    Evidence, Family, Hold, Looks, SlotMoments, SlotParams, SlotStatistics, SlotWork, Survey,
+    WorstRow, WorstRows, responsibilities,
 };
 use mereo_core::{Batch, Facts, Learner, Pass, Real, Statistics};
 use serde::{Deserialize, Serialize};
 
 use super::{Covariance, GmmParams};
 use crate::full::harden;
-use crate::start::{EMPTY, MOST_RESEEDS, SEEDED_VARIANCE, normalise};
+use crate::start::{EMPTY, MOST_RESEEDS, SEEDED_SHARE, SEEDED_VARIANCE, normalise};
 
 /// Parameters that the passes move.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,6 +21,8 @@ pub(crate) struct State {
     pub(super) mean: Vec<f64>,
     /// `[J, D]`.
     pub(super) variance: Vec<f64>,
+    /// Shares of levels in columns of words, `[J, W]`.
+    pub(super) level: Vec<f64>,
     /// How often empty components were seeded anew.
     pub(super) reseeds: u32,
 }
@@ -41,6 +43,8 @@ pub(crate) struct GmmStatistics<T> {
     /// Log likelihood in the frame's units, without its constants.
     log_likelihood: f64,
     observed: f64,
+    /// What pseudo-rows add to the bound.
+    log_prior: f64,
     /// The rows that are explained worst, if there are empty components.
     worst: WorstRows,
 }
@@ -50,12 +54,13 @@ impl<T: Real> Statistics for GmmStatistics<T> {
         self.slots.merge(&other.slots);
         self.log_likelihood += other.log_likelihood;
         self.observed += other.observed;
+        self.log_prior += other.log_prior;
         self.worst.merge(&other.worst);
     }
 
     fn reset(&mut self) {
         self.slots.reset();
-        (self.log_likelihood, self.observed) = (0.0, 0.0);
+        (self.log_likelihood, self.observed, self.log_prior) = (0.0, 0.0, 0.0);
         self.worst.clear();
     }
 
@@ -68,6 +73,7 @@ impl<T: Real> Statistics for GmmStatistics<T> {
 pub(crate) struct Prepared<T> {
     evidence: Evidence<T>,
     keep_worst: bool,
+    log_prior: f64,
 }
 
 impl<T: Real> GmmLearner<T> {
@@ -79,12 +85,20 @@ impl<T: Real> GmmLearner<T> {
         state.reseeds < MOST_RESEEDS && state.prior.iter().any(|&b| self.is_empty(b))
     }
 
+    /// The columns of numbers.
+    fn numbers(&self) -> Vec<usize> {
+        let kinds = &self.survey.typical.kinds;
+        (0..kinds.columns()).filter(|&d| kinds.family(d) == Family::Number).collect()
+    }
+
     /// The variance of each column that floors are relative to: for spherical components the mean
-    /// of all.
+    /// of all numbers.
     fn reference(&self) -> Vec<f64> {
         let own = &self.survey.reference;
         if self.params.covariance == Covariance::Spherical {
-            return vec![own.iter().sum::<f64>() / own.len() as f64; own.len()];
+            let numbers = self.numbers();
+            let mean = numbers.iter().map(|&d| own[d]).sum::<f64>() / numbers.len().max(1) as f64;
+            return vec![mean; own.len()];
         }
         own.clone()
     }
@@ -94,18 +108,18 @@ impl<T: Real> GmmLearner<T> {
         self.reference().iter().map(|v| v * self.params.variance_floor).collect()
     }
 
-    /// Means, and one variance for all columns of a component.
+    /// Means, and one variance for all columns of numbers of a component.
     fn update_spherical(&self, state: &mut State, moments: &SlotMoments, floor: &[f64]) {
-        let (frame, columns) = (&self.survey.frame, floor.len());
+        let (frame, columns, numbers) = (&self.survey.frame, floor.len(), self.numbers());
         let free = vec![0.0; columns];
         let mut variance = state.variance.clone();
         moments.update(frame, &free, &mut state.mean, &mut variance);
         for (n, own) in state.variance.chunks_exact_mut(columns).enumerate() {
             let counts = &moments.count[n * columns..(n + 1) * columns];
-            let count: f64 = counts.iter().sum();
+            let count: f64 = numbers.iter().map(|&d| counts[d]).sum();
             if count > 1e-12 {
                 // As shares, lest sums of large variances overflow.
-                let of = counts.iter().zip(&variance[n * columns..]).map(|(c, v)| c / count * v);
+                let of = numbers.iter().map(|&d| counts[d] / count * variance[n * columns + d]);
                 own.fill(of.sum::<f64>().max(floor[0]));
             }
         }
@@ -133,6 +147,9 @@ impl<T: Real> GmmLearner<T> {
                 }
                 state.variance[i] = (SEEDED_VARIANCE * reference[d]).max(floor[d]);
             }
+            let State { mean, variance, level, .. } = state;
+            let looks = Looks { mean, variance, level };
+            self.survey.typical.look_of_row(cells, component, SEEDED_SHARE, looks);
             state.prior[component] = 1.0 / self.survey.moments.rows.max(1.0);
             notes.push(format!("empty component {component} seeded from row {row}"));
         }
@@ -163,19 +180,28 @@ impl<T: Real> Learner<T> for GmmLearner<T> {
             mean: &state.mean,
             variance: &state.variance,
             log_prior: &log_prior,
+            mixed: self.survey.typical.kinds.with(&state.level),
         };
         Prepared {
             evidence: Evidence::in_frame(&params, &self.survey.frame, &self.survey.form),
             keep_worst: self.has_empty_component(state),
+            log_prior: self.survey.typical.log_prior(
+                self.params.pseudo_count,
+                |_, _| 1.0,
+                &self.survey.frame,
+                &state.mean,
+                &state.level,
+            ),
         }
     }
 
     fn statistics(&self) -> GmmStatistics<T> {
-        let (components, columns) = (self.params.components, self.survey.frame.columns());
+        let (components, kinds) = (self.params.components, &self.survey.typical.kinds);
         GmmStatistics {
-            slots: SlotStatistics::new(components, columns, &self.survey.form),
+            slots: SlotStatistics::of_kinds(components, kinds, &self.survey.form),
             log_likelihood: 0.0,
             observed: 0.0,
+            log_prior: 0.0,
             worst: WorstRows::new(1, components),
         }
     }
@@ -204,6 +230,8 @@ impl<T: Real> Learner<T> for GmmLearner<T> {
             statistics.log_likelihood += batch.weight(row) * norm.to_f64();
         }
         statistics.observed += work.observed;
+        // Said once a pass.
+        statistics.log_prior += if batch.first_row == 0 { prepared.log_prior } else { 0.0 };
         if prepared.keep_worst {
             statistics.worst.offer_batch(0, batch, &work.log_norms);
         }
@@ -211,7 +239,8 @@ impl<T: Real> Learner<T> for GmmLearner<T> {
     }
 
     fn bound(&self, statistics: &GmmStatistics<T>) -> f64 {
-        statistics.log_likelihood - HALF_LOG_TWO_PI * statistics.observed - self.survey.log_scale()
+        let log_likelihood = statistics.log_likelihood - HALF_LOG_TWO_PI * statistics.observed;
+        log_likelihood - self.survey.log_scale() + statistics.log_prior
     }
 
     fn update(&self, state: &mut State, statistics: &GmmStatistics<T>, _pass: Pass) -> Vec<String> {
@@ -226,6 +255,10 @@ impl<T: Real> Learner<T> for GmmLearner<T> {
         } else {
             moments.update(frame, &floor, &mut state.mean, &mut state.variance);
         }
+        let State { mean, variance, level, .. } = state;
+        let hold = Hold { rows: self.params.pseudo_count, share: 0.0 };
+        let looks = Looks { mean, variance, level };
+        self.survey.typical.update(&moments, frame, hold, looks);
         if seeding {
             self.seed_empty_components(state, statistics.worst.of(0), &floor)
         } else {

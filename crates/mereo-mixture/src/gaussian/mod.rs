@@ -39,6 +39,9 @@
 //! may therefore go up and down by that much, which the pass says in its notes. Sums for covariances are kept
 //! in double precision where that is needed (`full/`).
 //!
+//! Columns of counts and words are Poisson and categorical in a diagonal or spherical component, exactly and in the same
+//! products ([`mereo_core::slots`]): a mixture of words alone is latent class analysis.
+//!
 //! The start is k-means on a sample of the rows, each column in units of its own deviation, then
 //! the variances of its clusters. A component that has come to explain almost nothing is seeded
 //! anew from a row that the mixture explains badly; that pass says so in its notes, and it alone
@@ -49,6 +52,7 @@ mod kind;
 mod learner;
 mod model;
 mod params;
+mod predict;
 #[cfg(test)]
 mod tests;
 

@@ -1,15 +1,15 @@
 //! What was learned, and what it can do.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use mereo_core::math::{packed, softmax};
-use mereo_core::slots::{Densities, RowCells};
+use mereo_core::slots::{Cells, Family, RowCells, StoredKinds, refuse_words};
 use mereo_core::{
-    Appearance, Batch, CellPrediction, Encode, Error, Manifest, ModelFile, Normal, Parts,
+    About, Appearance, Batch, CellPrediction, Encode, Error, Manifest, ModelFile, Normal, Parts,
     PartsView, PredictCells, Random, Real, Reconstruct, Result, Sample, Score, ScoreKind, Tensor,
     draw,
 };
-use rand_distr::{Distribution, StandardNormal};
 
 use super::Covariance;
 use crate::covariances::rebuilt;
@@ -47,6 +47,8 @@ pub struct Gmm {
     mixture: Option<Mixture>,
     /// All columns belong to the one part: `[D, 1]`.
     gate: Vec<f64>,
+    /// What columns hold, and shares of levels.
+    kinds: StoredKinds,
 }
 
 /// What there is beside variances.
@@ -63,6 +65,13 @@ pub(crate) enum Spread {
         loading: Vec<f64>,
         noise: Vec<f64>,
     },
+}
+
+/// The covariances of components with loadings `[N, D, K]` and noise `[N, D]`.
+fn all_rebuilt(loading: &[f64], noise: &[f64], columns: usize) -> Vec<f64> {
+    let k = loading.len() / noise.len();
+    let each = loading.chunks_exact(columns * k).zip(noise.chunks_exact(columns));
+    each.flat_map(|(loading, noise)| rebuilt(loading, noise, columns, k)).collect()
 }
 
 impl Gmm {
@@ -82,7 +91,35 @@ impl Gmm {
             other => other,
         };
         let gate = vec![1.0; columns];
-        Self { components, columns, weight, mean, variance, spread, mixture: None, gate }
+        let kinds = StoredKinds::numbers(columns);
+        Self { components, columns, weight, mean, variance, spread, mixture: None, gate, kinds }
+    }
+
+    /// The same with columns of other kinds than numbers.
+    pub(super) fn with_kinds(mut self, kinds: StoredKinds) -> Self {
+        self.kinds = kinds;
+        self
+    }
+
+    /// What columns hold, and shares of levels.
+    pub(super) fn kinds(&self) -> &StoredKinds {
+        &self.kinds
+    }
+
+    /// The components asked for single cells.
+    pub(super) fn cells(&self) -> Cells<'_> {
+        Cells::new(self.columns, &self.mean, &self.variance, self.kinds.mixed())
+    }
+
+    /// Covariances `[N, D, D]`, or `[1, D, D]`, if columns may go together.
+    pub(super) fn full_covariance(&self) -> Option<Cow<'_, [f64]>> {
+        match &self.spread {
+            Spread::Spherical | Spread::Diagonal => None,
+            Spread::Tied(covariance) | Spread::Full(covariance) => Some(Cow::Borrowed(covariance)),
+            Spread::LowRank { loading, noise } => {
+                Some(Cow::Owned(all_rebuilt(loading, noise, self.columns)))
+            }
+        }
     }
 
     /// Of a spread that says more than variances.
@@ -90,11 +127,7 @@ impl Gmm {
         let (n, d) = (weight.len(), mean.len() / weight.len().max(1));
         let covariance = match &spread {
             Spread::Tied(covariance) | Spread::Full(covariance) => covariance.clone(),
-            Spread::LowRank { loading, noise } => {
-                let k = loading.len() / noise.len();
-                let each = loading.chunks_exact(d * k).zip(noise.chunks_exact(d));
-                each.flat_map(|(loading, noise)| rebuilt(loading, noise, d, k)).collect()
-            }
+            Spread::LowRank { loading, noise } => all_rebuilt(loading, noise, d),
             Spread::Spherical | Spread::Diagonal => Vec::new(),
         };
         let own = |component: usize| {
@@ -163,7 +196,13 @@ impl Gmm {
     /// ```
     pub fn free_parameters(&self) -> usize {
         let (n, d) = (self.components, self.columns);
+        let kinds = self.kinds.kinds();
         let spread = match &self.spread {
+            Spread::Spherical if kinds.is_mixed() => {
+                let numbers = (0..d).filter(|&d| kinds.family(d) == Family::Number).count();
+                return n - 1 + n * (kinds.free_parameters() - numbers) + n * numbers.min(1);
+            }
+            Spread::Diagonal if kinds.is_mixed() => return n - 1 + n * kinds.free_parameters(),
             Spread::Spherical => n,
             Spread::Diagonal => n * d,
             Spread::Tied(_) => packed(d),
@@ -190,11 +229,15 @@ impl Gmm {
     pub fn from_file(mut file: ModelFile, path: &Path) -> Result<Self> {
         let shape = mean_shape(&file);
         let (n, d) = (shape[0], shape[1]);
-        let mean = file.take_means("mean", &shape, path)?;
+        let mut mean = file.take_means("mean", &shape, path)?;
         let name = if file.get("state_prior").is_some() { "state_prior" } else { "weight" };
         let weight = file.take_distributions(name, &[n], path)?;
         let first =
             |file: &ModelFile, name: &str| file.get(name).and_then(|t| t.shape.first().copied());
+        if file.get("covariance").is_some() || file.get("loading").is_some() {
+            let about = About { kinds: file.manifest.kinds.clone(), ..About::default() };
+            refuse_words(&about, d).map_err(|e| Error::model_file(path, e.to_string()))?;
+        }
         if file.get("covariance").is_some() {
             let tied = n > 1 && first(&file, "covariance") == Some(1);
             let covariance =
@@ -218,14 +261,15 @@ impl Gmm {
             return Ok(Self::of_spread(weight, mean, Spread::LowRank { loading, noise }));
         }
         let spherical = d > 1 && file.get("variance").is_some_and(|t| t.shape == [n, 1]);
-        let variance =
+        let mut variance =
             file.take_variances("variance", &[n, if spherical { 1 } else { d }], path)?;
-        Ok(if spherical {
-            let all = variance.iter().flat_map(|&v| std::iter::repeat_n(v, d)).collect();
-            Self::new(weight, mean, all, Spread::Spherical)
-        } else {
-            Self::new(weight, mean, variance, Spread::Diagonal)
-        })
+        if spherical {
+            variance = variance.iter().flat_map(|&v| std::iter::repeat_n(v, d)).collect();
+        }
+        let looks = (&mut *mean, &mut *variance);
+        let kinds = StoredKinds::from_file(&mut file, &[n], looks, d, path)?;
+        let spread = if spherical { Spread::Spherical } else { Spread::Diagonal };
+        Ok(Self::new(weight, mean, variance, spread).with_kinds(kinds))
     }
 
     /// The model as a file, to be given more to say about itself.
@@ -248,8 +292,11 @@ impl Gmm {
         file.insert("mean", Tensor::new(vec![n, d], self.mean.clone()));
         match &self.spread {
             Spread::Spherical => {
-                let variance = self.variance.iter().step_by(d.max(1)).copied().collect();
-                file.insert("variance", Tensor::new(vec![n, 1], variance));
+                // That of a number, which all of them have.
+                let kinds = self.kinds.kinds();
+                let number = (0..d).find(|&d| kinds.family(d) == Family::Number).unwrap_or(0);
+                let variance = self.variance.iter().skip(number).step_by(d.max(1));
+                file.insert("variance", Tensor::new(vec![n, 1], variance.copied().collect()));
             }
             Spread::Diagonal => {
                 file.insert("variance", Tensor::new(vec![n, d], self.variance.clone()));
@@ -266,6 +313,7 @@ impl Gmm {
                 file.insert("noise", Tensor::new(vec![n, d], noise.clone()));
             }
         }
+        self.kinds.to_file(&mut file, &[n]);
         file
     }
 
@@ -275,7 +323,7 @@ impl Gmm {
         batch: &Batch<'_, T>,
         mut visit: impl FnMut(usize, f64, &[f64]),
     ) {
-        let slots = Densities::new(self.columns, &self.mean, &self.variance);
+        let slots = self.cells().densities;
         let log_prior: Vec<f64> = self.weight.iter().map(|b| b.ln()).collect();
         let (mut cells, mut logs) = (RowCells::default(), vec![0.0; self.components]);
         for row in 0..batch.rows {
@@ -318,7 +366,7 @@ impl<T: Real> Reconstruct<T> for Gmm {
         Some(self.columns)
     }
 
-    /// `x̂_d = Σ_j r_j μ_jd` (where columns may go together, in missing cells the expectation given the
+    /// `x̂_d = Σ_j r_j μ_jd`, of words the most probable level (where columns may go together, in missing cells the expectation given the
     /// observed ones), taken about the mean of the likeliest component, so that offsets of
     /// the data cost no precision and a sure row comes back as its component's mean exactly.
     fn reconstruct_batch(&self, batch: &Batch<'_, T>, out: &mut [T]) {
@@ -326,7 +374,7 @@ impl<T: Real> Reconstruct<T> for Gmm {
             return mixture.reconstruct_batch(batch, out);
         }
         let columns = self.columns;
-        let mut apart = vec![0.0; columns];
+        let (mut apart, cells) = (vec![0.0; columns], self.cells());
         self.for_each_row(batch, |row, _, r| {
             let likeliest = (0..r.len()).fold(0, |best, j| if r[j] > r[best] { j } else { best });
             let centre = &self.mean[likeliest * columns..(likeliest + 1) * columns];
@@ -341,6 +389,9 @@ impl<T: Real> Reconstruct<T> for Gmm {
             let out = &mut out[row * columns..(row + 1) * columns];
             for ((x, c), a) in out.iter_mut().zip(centre).zip(&apart) {
                 *x = T::from_f64(c + a);
+            }
+            for words in self.kinds.kinds().words() {
+                out[words.column] = T::from_f64(cells.most_probable(words.column, r));
             }
         });
     }
@@ -401,13 +452,9 @@ impl Sample for Gmm {
             return mixture.sample_row(random, noise, row);
         }
         let component = draw(&self.weight, random).unwrap_or(0);
-        let own = component * self.columns..(component + 1) * self.columns;
-        row.copy_from_slice(&self.mean[own.clone()]);
-        if noise {
-            for (x, v) in row.iter_mut().zip(&self.variance[own]) {
-                let normal: f64 = StandardNormal.sample(random);
-                *x += v.sqrt() * normal;
-            }
+        let cells = self.cells();
+        for (d, x) in row.iter_mut().enumerate() {
+            *x = if noise { cells.draw(component, d, random) } else { cells.usual(component, d) };
         }
     }
 }

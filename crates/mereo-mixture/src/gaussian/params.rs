@@ -38,7 +38,7 @@ mereo_core::choices!(Covariance, "covariance":
 
 impl Covariance {
     /// Whether columns may go together.
-    pub(super) fn correlates(self) -> bool {
+    pub(crate) fn correlates(self) -> bool {
         !matches!(self, Self::Spherical | Self::Diagonal)
     }
 }
@@ -66,6 +66,14 @@ pub struct GmmParams {
     /// How many rows of a covariance that all components have in common each full covariance is
     /// drawn towards it by. Some hundreds keep components of few rows from fitting these too closely.
     pub shrinkage: f64,
+    /// How many rows like the whole table every component is taken to have been seen in beside its own, in columns of
+    /// counts and words.
+    #[serde(default = "default_pseudo_count")]
+    pub pseudo_count: f64,
+}
+
+fn default_pseudo_count() -> f64 {
+    0.05
 }
 
 impl GmmParams {
@@ -88,7 +96,15 @@ impl GmmParams {
     pub fn with(components: usize, covariance: Covariance) -> Self {
         let tight = matches!(covariance, Covariance::Tied | Covariance::Full);
         let variance_floor = if tight { 1e-6 } else { 1e-3 };
-        Self { components, covariance, factors: 4, hard: false, variance_floor, shrinkage: 0.0 }
+        Self {
+            components,
+            covariance,
+            factors: 4,
+            hard: false,
+            variance_floor,
+            shrinkage: 0.0,
+            pseudo_count: default_pseudo_count(),
+        }
     }
 
     /// Whether a model like this can be learned at all.
@@ -109,7 +125,7 @@ impl GmmParams {
         if self.shrinkage > 0.0 && self.covariance != Covariance::Full {
             return Err(Error::option("shrinkage", "only full covariances can be shrunk"));
         }
-        Ok(())
+        mereo_core::slots::check_pseudo_count(self.pseudo_count)
     }
 
     /// Whether it fits data of this many columns.

@@ -1,6 +1,7 @@
 //! The Gaussian mixture against enumeration, against its theory, and at the edges of its input.
 
 mod edges;
+mod kinds;
 mod theory;
 
 use mereo_core::{

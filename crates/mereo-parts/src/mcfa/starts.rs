@@ -37,6 +37,7 @@ impl<T: Real> McfaStarts<'_, T> {
             observed: self.survey.moments.weight.clone(),
             frame: self.survey.frame.clone(),
             form: self.survey.form.clone(),
+            shrinkage: self.params.shrinkage(self.survey),
             classes: None,
             facts: self.survey.facts(),
             description: String::new(),

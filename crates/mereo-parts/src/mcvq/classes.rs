@@ -58,6 +58,7 @@ fn first_classes<T: Real>(
         mean: &state.mean,
         variance: &state.variance,
         log_prior: &vec![0.0; slots],
+        mixed: None,
     };
     let looker = Evidence::in_frame(&slot_params, &survey.frame, &survey.form);
     let mut evidence = vec![T::ZERO; slots * rows];

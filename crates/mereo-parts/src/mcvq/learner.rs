@@ -2,15 +2,15 @@
 
 use mereo_core::math::HALF_LOG_TWO_PI;
 use mereo_core::slots::{
-    Evidence, Form, Frame, SlotMoments, SlotParams, SlotStatistics, SlotWork, WorstRow, WorstRows,
-    responsibilities,
+    Evidence, Form, Frame, Shrinkage, SlotMoments, SlotParams, SlotStatistics, SlotWork, WorstRow,
+    WorstRows, responsibilities,
 };
 use mereo_core::{Batch, Facts, Learner, Memory, Pass, Real, Schedule, Statistics, in_parallel};
 use serde::{Deserialize, Serialize};
 
 use crate::Gate;
 use crate::classes::{ClassLayer, ClassPlan, ClassStatistics, ClassWork, PreparedClasses};
-use crate::gate::{log_entropic_prior, move_gate, prior_of_gates};
+use crate::gate::{SOFTNESS, log_entropic_prior, log_softness, move_gate, prior_of_gates};
 use crate::per_row::{RowSums, RowWork};
 
 use super::rows::{Gibbs, Rounds, RowPass, gate_sums};
@@ -57,6 +57,8 @@ pub(crate) struct McvqLearner<T> {
     pub(crate) reseed: bool,
     /// Strength of the entropic prior on the gate.
     pub(crate) entropic: f64,
+    /// Rows that each column of each state is taken to have been seen in beside those there are.
+    pub(crate) shrinkage: Option<Shrinkage>,
     /// Looks at samples instead of expectations.
     pub(crate) gibbs: Option<Gibbs>,
     /// Classes to learn, if any.
@@ -110,6 +112,8 @@ pub(crate) struct Prepared<T> {
     evidence: Evidence<T>,
     classes: Option<PreparedClasses<T>>,
     keep_worst: bool,
+    /// What shrinkage and softness add to the bound.
+    log_prior: f64,
     /// If rows have gates of their own in this pass.
     rows: Option<RowPass<T>>,
     pass: Pass,
@@ -142,6 +146,23 @@ impl<T: Real> McvqLearner<T> {
         self.reseed
             && state.reseeds < MOST_RESEEDS
             && state.state_prior.iter().any(|&b| b * (self.states as f64) < EMPTY)
+    }
+
+    fn softness(&self) -> f64 {
+        if self.shrinkage.is_some() { SOFTNESS } else { 0.0 }
+    }
+
+    /// What shrinkage and softness add to the bound.
+    fn log_prior(&self, state: &State) -> f64 {
+        let Some(shrinkage) = &self.shrinkage else { return 0.0 };
+        let columns = self.columns();
+        let mut log = log_softness(&state.gate, self.softness());
+        for (i, (mean, variance)) in state.mean.iter().zip(&state.variance).enumerate() {
+            let (slot, d) = (i / columns, i % columns);
+            let gate = state.gate[d * self.parts + slot / self.states];
+            log -= gate * shrinkage.error(&self.frame, d, *mean, *variance);
+        }
+        log
     }
 
     /// `G_dk = Σ_j Σ_c m ε` at the new means and variances, from moments alone.
@@ -239,11 +260,13 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
             mean: &state.mean,
             variance: &state.variance,
             log_prior: &log_prior,
+            mixed: None,
         };
         Prepared {
             evidence: Evidence::in_frame(&params, &self.frame, &self.form),
             classes,
             keep_worst: self.has_empty_state(state),
+            log_prior: if self.is_per_row(pass) { 0.0 } else { self.log_prior(state) },
             rows: self.is_per_row(pass).then(|| RowPass {
                 rounds: Rounds::of(self.gibbs.as_ref(), pass),
                 forget: self.per_row_from() == Some(pass.pass),
@@ -303,6 +326,9 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
             statistics.bound += own.accumulate(batch, rows, memory, &mut statistics.rows, worst);
             return;
         }
+        if batch.first_row == 0 {
+            statistics.bound += prepared.log_prior;
+        }
         let rows = batch.rows;
         let Work { slots: work, classes: of_classes, .. } = work;
         prepared.evidence.evaluate(batch, work);
@@ -355,11 +381,14 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
         let floor: Vec<f64> = self.reference.iter().map(|v| v * self.floor.at(pass.pass)).collect();
         let seeding = self.has_empty_state(state);
         let per_row = self.is_per_row(pass);
-        let (totals, moments) = if per_row {
+        let (totals, mut moments) = if per_row {
             (&statistics.rows.totals, statistics.rows.moments(self.columns()))
         } else {
             (&statistics.slots.total, statistics.slots.moments(&self.frame))
         };
+        if let Some(shrinkage) = self.shrinkage.as_ref().filter(|_| !per_row) {
+            shrinkage.add(&mut moments);
+        }
         // All rows show one state of each part; by their own sum, priors add up to 1 whatever was rounded.
         let parts = state.state_prior.chunks_exact_mut(self.states);
         for (prior, totals) in parts.zip(totals.chunks_exact(self.states)) {
@@ -383,7 +412,8 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
         }
         let errors = self.expected_errors(state, &moments);
         let temperature = self.gate.temperature(pass.pass, self.rows);
-        move_gate(&mut state.gate, &errors, &self.observed, self.rows, temperature);
+        let softness = self.softness();
+        move_gate(&mut state.gate, &errors, &self.observed, self.rows, temperature, softness);
         if seeding { self.seed_empty_states(state, statistics, &floor) } else { Vec::new() }
     }
 }

@@ -227,6 +227,7 @@ impl Mcvq {
             mean: &self.mean,
             variance: &self.variance,
             log_prior: &log_prior,
+            mixed: None,
         };
         let (mut work, mut cells) = (SlotWork::default(), Vec::new());
         Evidence::in_frame(&params, &frame, &form).evaluate(&batch.widen(&mut cells), &mut work);

@@ -89,6 +89,7 @@ impl Mcvq {
             mean: &self.mean,
             variance: &self.variance,
             log_prior: &log_prior,
+            mixed: None,
         };
         let own = RowPass::new(&params, &frame);
         let (mut cells, mut work) = (Vec::new(), RowWork::default());

@@ -36,6 +36,7 @@ impl<T: Real> McvqStarts<'_, T> {
             form: self.survey.form.clone(),
             reseed: true,
             entropic: 0.0,
+            shrinkage: self.params.shrinkage(self.survey),
             gibbs: None,
             classes: None,
             facts: self.survey.facts(),

@@ -45,12 +45,13 @@ struct CoMoments {
 pub(super) fn associate<T: Real>(sample: &Table<T>) -> Result<Affinity> {
     let columns = sample.columns();
     let standard = standardise(sample)?;
-    let landmarks = choose_landmarks(&standard.observed);
+    let landmarks = choose_landmarks(&standard.occurs);
     let moments = match sample.cells() {
         Cells::Sparse(cells) if cells.absent() == Absent::Unobserved => {
             sparse_moments(sample, &standard, &landmarks)?
         }
-        _ => dense_moments(sample, &standard, &landmarks)?,
+        Cells::Sparse(_) => count_moments(sample, &standard, &landmarks)?,
+        Cells::Dense(_) => dense_moments(sample, &standard, &landmarks)?,
     };
     let pairs = landmarks.len();
     let mut values = vec![0.0; columns * pairs];
@@ -116,8 +117,10 @@ fn squared_correlation(m: &CoMoments, i: usize) -> f32 {
 struct Standard {
     mean: Vec<f64>,
     inverse: Vec<f64>,
-    /// Rows that observe each column that varies; 0 for constant ones.
-    observed: Vec<f64>,
+    /// Rows that observe each column that varies, of counts those in which it is not 0; 0 for constant ones.
+    occurs: Vec<f64>,
+    /// Weight of all rows.
+    rows: f64,
 }
 
 fn standardise<T: Real>(sample: &Table<T>) -> Result<Standard> {
@@ -126,8 +129,16 @@ fn standardise<T: Real>(sample: &Table<T>) -> Result<Standard> {
     let vary = |d: usize| !moments.is_constant(d);
     let inverse =
         (0..columns).map(|d| if vary(d) { 1.0 / moments.variance(d).sqrt() } else { 0.0 });
-    let observed = (0..columns).map(|d| if vary(d) { moments.weight[d] } else { 0.0 });
-    Ok(Standard { inverse: inverse.collect(), observed: observed.collect(), mean: moments.mean })
+    let inverse = inverse.collect();
+    let mut occurs: Vec<f64> = moments.weight.clone();
+    if let Cells::Sparse(cells) = sample.cells()
+        && cells.absent() == Absent::Zero
+    {
+        occurs.fill(0.0);
+        cells.indices().iter().for_each(|&d| occurs[d as usize] += 1.0);
+    }
+    (0..columns).filter(|&d| !vary(d)).for_each(|d| occurs[d] = 0.0);
+    Ok(Standard { inverse, occurs, rows: moments.rows, mean: moments.mean })
 }
 
 /// All columns if they are few, otherwise those observed most (the first among equals), in order.
@@ -255,6 +266,64 @@ fn sparse_moments<T: Real>(
     Ok(m)
 }
 
+/// Counts: every row observes all columns, which have mean 0 and variance 1, so that products alone are to be found; and
+/// what is not stored adds nothing to those about 0: `Σ (x - μ)(y - ν) = Σ xy - n μ ν`.
+fn count_moments<T: Real>(
+    sample: &Table<T>,
+    standard: &Standard,
+    landmarks: &[usize],
+) -> Result<CoMoments> {
+    let (columns, pairs) = (sample.columns(), landmarks.len());
+    let mut place = vec![usize::MAX; columns];
+    for (l, &landmark) in landmarks.iter().enumerate() {
+        place[landmark] = l;
+    }
+    let (rows, size) = (standard.rows as f32, columns * pairs);
+    let mut m = CoMoments {
+        count: vec![rows; size],
+        left: vec![0.0; size],
+        right: vec![0.0; size],
+        left_squared: vec![rows; size],
+        right_squared: vec![rows; size],
+        product: vec![0.0; size],
+    };
+    let (mut entries, mut known) = (Vec::<(usize, f32)>::new(), Vec::<(usize, f32)>::new());
+    let mut lane = sample.lane(0..sample.batches())?;
+    while let Some(batch) = lane.next_batch()? {
+        let mereo_core::Block::Sparse { starts, indices, values, .. } = batch.block else {
+            continue;
+        };
+        for row in 0..batch.rows {
+            let weight = batch.weight(row) as f32;
+            let range = starts[row] - starts[0]..starts[row + 1] - starts[0];
+            let stored = indices[range.clone()].iter().zip(&values[range]);
+            entries.clear();
+            entries.extend(
+                stored.map(|(&d, x)| {
+                    (d as usize, (x.to_f64() * standard.inverse[d as usize]) as f32)
+                }),
+            );
+            known.clear();
+            let seen = entries.iter().filter(|e| place[e.0] != usize::MAX);
+            known.extend(seen.map(|&(d, y)| (place[d], weight * y)));
+            for &(d, x) in &entries {
+                let own = &mut m.product[d * pairs..(d + 1) * pairs];
+                known.iter().for_each(|&(l, y)| own[l] += x * y);
+            }
+        }
+    }
+    let centre = |d: usize| (standard.mean[d] * standard.inverse[d]) as f32;
+    for (d, own) in m.product.chunks_exact_mut(pairs.max(1)).enumerate() {
+        for (product, &landmark) in own.iter_mut().zip(landmarks) {
+            *product -= rows * centre(d) * centre(landmark);
+            if standard.inverse[d] == 0.0 || standard.inverse[landmark] == 0.0 {
+                *product = 0.0;
+            }
+        }
+    }
+    Ok(m)
+}
+
 impl CoMoments {
     fn zeros(length: usize) -> Self {
         let zeros = || vec![0.0; length];
@@ -265,6 +334,41 @@ impl CoMoments {
             left_squared: zeros(),
             right_squared: zeros(),
             product: zeros(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mereo_core::{Dense, Sparse};
+
+    use super::*;
+
+    #[test]
+    fn counts_go_together_however_they_are_stored() {
+        let (rows, columns) = (60, 7);
+        let cell = |r: usize, d: usize| {
+            if (r * 5 + d * d).is_multiple_of(3) { ((r * d) % 4) as f64 } else { 0.0 }
+        };
+        let full: Vec<f64> = (0..rows * columns).map(|i| cell(i / columns, i % columns)).collect();
+        let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for r in 0..rows {
+            for d in 0..columns {
+                if cell(r, d) != 0.0 {
+                    indices.push(d as u32);
+                    values.push(cell(r, d));
+                }
+            }
+            starts.push(values.len());
+        }
+        let weights: Vec<f64> = (0..rows).map(|r| (r % 3) as f64).collect();
+        let dense = Table::from(Dense::new(rows, columns, full).unwrap());
+        let sparse = Sparse::new(columns, starts, indices, values, Absent::Zero).unwrap();
+        let tables = [dense, Table::from(sparse)].map(|t| t.with_weights(weights.clone()).unwrap());
+        let [one, other] = tables.map(|table| associate(&table).unwrap().values);
+        assert!(one.iter().any(|v| *v > 0.01));
+        for (a, b) in one.iter().zip(&other) {
+            assert!((a - b).abs() < 1e-4, "{a} {b}");
         }
     }
 }

@@ -75,6 +75,7 @@ fn fit_as<T: Real>(
     observer: &mut dyn Observer,
 ) -> Result<(Aspect, Training)> {
     params.check()?;
+    mereo_core::slots::refuse_words(source.about(), source.columns())?;
     check_size("aspects", params.aspects, params.aspects.saturating_mul(3), source.columns())?;
     let survey = Survey::<T>::of(source, context)?;
     let learner = AspectLearner {

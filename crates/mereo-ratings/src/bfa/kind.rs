@@ -67,6 +67,7 @@ fn fit_as<T: Real>(
     observer: &mut dyn Observer,
 ) -> Result<(Bfa, Training)> {
     params.check()?;
+    mereo_core::slots::refuse_words(source.about(), source.columns())?;
     check_size("factors", params.factors, packed(params.factors + 2), source.columns())?;
     let survey = Survey::<T>::of(source, context)?;
     let learner = BfaLearner {

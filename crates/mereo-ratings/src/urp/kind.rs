@@ -69,6 +69,7 @@ fn fit_as<T: Real>(
     observer: &mut dyn Observer,
 ) -> Result<(Urp, Training)> {
     params.check()?;
+    mereo_core::slots::refuse_words(source.about(), source.columns())?;
     let survey = Survey::<T>::of(source, context)?;
     let levels = Levels::of(source, context)?;
     let (columns, l) = (source.columns(), levels.len());

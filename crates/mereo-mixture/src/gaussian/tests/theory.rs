@@ -100,7 +100,7 @@ proptest! {
         let params = GmmParams::new(components);
         let learner = GmmLearner { params, survey };
         let mut state = State {
-            prior: prior.clone(), mean: mean.clone(), variance: variance.clone(), reseeds: 0,
+            prior: prior.clone(), mean: mean.clone(), variance: variance.clone(), level: Vec::new(), reseeds: 0,
         };
         let at = Pass { restart: 0, pass: 0 };
         let (mut statistics, mut work) = (learner.statistics(), learner.workspace());
@@ -303,6 +303,7 @@ fn an_empty_component_is_seeded_from_a_row_that_is_explained_badly() {
         prior: vec![1.0, 0.0],
         mean: vec![0.1, 100.0],
         variance: vec![0.01, 0.01],
+        level: Vec::new(),
         reseeds: 0,
     };
     let at = Pass { restart: 0, pass: 0 };

@@ -42,6 +42,7 @@ fn factorised_gates_agree_with_the_reference_implementation() {
             mean: &state.mean,
             variance: &state.variance,
             log_prior: &log_prior,
+            mixed: None,
         };
         let own = RowPass::new(&slots, &survey.frame);
         let (mut work, mut sums) = (RowWork::default(), RowSums::new(9, 10));
