@@ -84,6 +84,7 @@ fn how(view: &View<'_>) -> String {
         Status::Converged => "and converged",
         Status::PassLimit => "and was still rising when the passes ran out",
         Status::Interrupted => "and was then interrupted",
+        Status::Behind => "and was behind another start",
         Status::EarlyStop => "and stopped when rows held out gained no more",
         Status::Diverged => "and then diverged, so that the last good state was kept",
     };
@@ -137,6 +138,7 @@ fn tiles(view: &View<'_>) -> Vec<(&'static str, String, String)> {
             Status::Converged => "converged",
             Status::PassLimit => "limit reached",
             Status::Interrupted => "interrupted",
+            Status::Behind => "behind",
             Status::EarlyStop => "stopped early",
             Status::Diverged => "diverged",
         };

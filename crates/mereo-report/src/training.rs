@@ -143,6 +143,7 @@ fn ending(status: Status) -> &'static str {
         Status::Converged => "converged",
         Status::PassLimit => "passes ran out",
         Status::Interrupted => "interrupted",
+        Status::Behind => "given up, far behind",
         Status::EarlyStop => "stopped early",
         Status::Diverged => "diverged",
     }

@@ -67,17 +67,22 @@ mod align;
 mod align_sparse;
 mod any_model;
 mod data_of;
+mod elsewhere;
 mod fit;
 mod fitted;
+mod mapped;
 mod models;
 mod numbers;
 mod page;
+mod seen;
 
 pub use align::align as align_columns;
 pub use any_model::AnyModel;
 pub use data_of::{Data, Held};
+pub use elsewhere::{Ask, Elsewhere, Window, answer, merge_answers};
 pub use fit::Fit;
 pub use fitted::{Alike, Classified, Confusion, Criteria, Explained, Fitted, Shown, own_names};
+pub use mapped::{MapFit, Mapped};
 #[doc(inline)]
 pub use mereo_core::*;
 pub use mereo_data as data;

@@ -30,8 +30,10 @@ mod lloyd;
 mod nearest;
 mod quick;
 mod shrinkage;
+mod spread;
 mod statistics;
 mod survey;
+mod swaps;
 #[cfg(test)]
 mod tests;
 mod worst;

@@ -10,7 +10,9 @@ use rand::RngExt;
 use super::McvqParams;
 use super::learner::{McvqLearner, State};
 use crate::Gate;
-use crate::starts::{DENSE_SAMPLE, StartParts, filled_row, gates_of_groups};
+use crate::starts::{
+    DENSE_SAMPLE, StartParts, filled_row, following, gates_of_groups, spread_columns, spread_gate,
+};
 
 /// Passes of the k-means that gives groups their first states.
 const STATE_PASSES: usize = 20;
@@ -78,6 +80,7 @@ impl<T: Real> StartParts<T> for McvqStarts<'_, T> {
     /// States by k-means of the group's columns.
     fn of_groups(
         &self,
+        survey: &Survey<T>,
         sample: &Table<T>,
         groups: &[Option<usize>],
         restart: usize,
@@ -91,9 +94,9 @@ impl<T: Real> StartParts<T> for McvqStarts<'_, T> {
             parts,
             states,
             Some(hard),
-            self.survey.reference.clone(),
+            survey.reference.clone(),
             &of_sample,
-            self.survey.form.clone(),
+            survey.form.clone(),
         );
         let context = context.with_seed(context.seed().wrapping_add(restart as u64));
         let plan = Plan {
@@ -113,8 +116,8 @@ impl<T: Real> StartParts<T> for McvqStarts<'_, T> {
         // Softer than k-means is sure of: EM sharpens them at once where that is right.
         let variance = (0..parts * states * columns)
             .map(|i| {
-                (0.25 * self.survey.reference[i % columns])
-                    .max(self.params.variance_floor * self.survey.reference[i % columns])
+                (0.25 * survey.reference[i % columns])
+                    .max(self.params.variance_floor * survey.reference[i % columns])
             })
             .collect();
         Ok(State {
@@ -125,6 +128,29 @@ impl<T: Real> StartParts<T> for McvqStarts<'_, T> {
             reseeds: 0,
             classes: None,
         })
+    }
+
+    fn widened(
+        &self,
+        sample: &Table<T>,
+        chosen: &[usize],
+        state: &State,
+        context: &Context,
+    ) -> Result<State> {
+        let survey = Survey::of(sample, context)?;
+        let starts = McvqStarts { params: self.params, survey: &survey };
+        let columns = sample.columns();
+        let spread = |own, other: &[f64]| spread_columns(own, chosen, columns, 1, |d| other[d]);
+        let whole = State {
+            gate: spread_gate(&state.gate, chosen, columns),
+            mean: spread(&state.mean, &survey.moments.mean),
+            variance: spread(&state.variance, &survey.reference),
+            ..state.clone()
+        };
+        let (plan, floor) = following();
+        let learner = starts.learner(Gate::Standard, floor);
+        let start = |_: usize| Ok(Start { state: whole.clone(), how: String::new() });
+        Ok(learn(&learner, start, sample, &plan, context, &mut Silent)?.state)
     }
 
     /// The papers' start, and their gate.
