@@ -4,9 +4,16 @@
 //! less the `2/n` that chance alone would give, at least 0. Up to [`FULL`] columns it is measured
 //! between all pairs; above, between every column and [`LANDMARKS`] well-observed ones, so that
 //! cost and memory stay linear in the number of columns.
+//!
+//! Across kinds the same measure is written in indicators of levels. With `p_i` the share of level i and `r_ij` the correlation
+//! of two indicators, `χ²/n = Σ_ij (1-p_i)(1-p_j) r²_ij` for two columns of words, and `η² = Σ_i (1-p_i) r²_i` for words and a
+//! number: the share of the number's variance that the words explain. Chance gives `χ²/n` about `(L-1)(L'-1)/n`, of which twice is
+//! taken off, and what is left is divided by its largest value, the smaller of `L-1` and `L'-1` (Cramér's `V²`; 1 beside a number).
+//! Of two numbers this is their squared correlation again.
 
 use mereo_core::math::{Matrix, product_nt, product_tn};
-use mereo_core::{Absent, Cells, Real, Result, Source, Table};
+use mereo_core::slots::{Family, Survey};
+use mereo_core::{About, Absent, Cells, Context, Real, Result, Source, Table};
 
 /// Most columns for which all pairs are measured.
 const FULL: usize = 1500;
@@ -43,6 +50,9 @@ struct CoMoments {
 }
 
 pub(super) fn associate<T: Real>(sample: &Table<T>) -> Result<Affinity> {
+    if sample.about().is_mixed() {
+        return associate_kinds(sample);
+    }
     let columns = sample.columns();
     let standard = standardise(sample)?;
     let landmarks = choose_landmarks(&standard.observed);
@@ -59,6 +69,70 @@ pub(super) fn associate<T: Real>(sample: &Table<T>) -> Result<Affinity> {
             let i = d * pairs + l;
             if d != landmark {
                 values[i] = squared_correlation(&moments, i).max(0.0);
+            }
+        }
+    }
+    Ok(Affinity { columns, landmarks, values })
+}
+
+/// As [`associate`], of a table with columns of words.
+fn associate_kinds<T: Real>(sample: &Table<T>) -> Result<Affinity> {
+    let context = Context::new(0);
+    let Survey { typical, reference, .. } = Survey::of_kinds(sample, &context)?;
+    let kinds = &typical.kinds;
+    if kinds.width() == 0 {
+        // Counts go together as numbers do.
+        let about = About { kinds: None, ..sample.about().clone() };
+        return associate(&sample.clone().with_about(about)?);
+    }
+    let expanded = typical.expand(sample, &reference)?;
+    let standard = standardise(&expanded.table)?;
+    let columns = kinds.columns();
+    let mut of_column: Vec<Vec<usize>> = vec![Vec::new(); columns];
+    expanded.column.iter().enumerate().for_each(|(i, &d)| of_column[d].push(i));
+    // Whole columns as long as their levels are few enough together.
+    let (mut landmarks, mut levels) = (Vec::new(), Vec::new());
+    let most = if expanded.column.len() <= FULL { usize::MAX } else { LANDMARKS };
+    for (d, own) in of_column.iter().enumerate() {
+        if levels.is_empty() || levels.len() + own.len() <= most {
+            landmarks.push(d);
+            levels.extend_from_slice(own);
+        }
+    }
+    let moments = dense_moments(&expanded.table, &standard, &levels)?;
+    // What an indicator's correlation counts: 1 less the level's share; a number's counts 1.
+    let (measured, width) = (expanded.column.len() - kinds.width(), levels.len());
+    let counts = |i: usize| if i < measured { 1.0 } else { 1.0 - typical.share[i - measured] };
+    let free = |d: usize| match kinds.family(d) {
+        Family::Words { levels, .. } => levels as f64 - 1.0,
+        _ => 1.0,
+    };
+    let mut first = 0;
+    let mut values = vec![0.0; columns * landmarks.len()];
+    for (l, &landmark) in landmarks.iter().enumerate() {
+        let others = first..first + of_column[landmark].len();
+        first = others.end;
+        for d in (0..columns).filter(|&d| d != landmark) {
+            let (mut sum, mut rows) = (0.0, 0.0f64);
+            for &i in &of_column[d] {
+                for j in others.clone() {
+                    let at = i * width + j;
+                    let n = f64::from(moments.count[at]);
+                    rows = rows.max(n);
+                    if n >= FEWEST_ROWS {
+                        let raw = f64::from(squared_correlation(&moments, at)) + 2.0 / n;
+                        sum += counts(i) * counts(levels[j]) * raw;
+                    }
+                }
+            }
+            let chance = 2.0 * free(d) * free(landmark) / rows.max(1.0);
+            let words = |d: usize| matches!(kinds.family(d), Family::Words { .. });
+            let most = match (words(d), words(landmark)) {
+                (true, true) => free(d).min(free(landmark)),
+                _ => 1.0,
+            };
+            if most > 0.0 {
+                values[d * landmarks.len() + l] = ((sum - chance) / most).clamp(0.0, 1.0) as f32;
             }
         }
     }
@@ -266,5 +340,44 @@ impl CoMoments {
             right_squared: zeros(),
             product: zeros(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mereo_core::{ColumnKind, Dense};
+
+    use super::*;
+
+    /// A number, a word that follows from it, one that hardly does, a count that follows, one word by itself.
+    fn sample() -> Table<f64> {
+        let mut cells = Vec::new();
+        for i in 0..600usize {
+            let level = i % 3;
+            let noise = ((i * 37) % 101) as f64 / 101.0;
+            cells.extend([
+                level as f64 * 4.0 + noise,
+                level as f64,
+                ((i * 7919) % 13 % 4) as f64,
+                (level * 5 + i % 2) as f64,
+                ((i / 3) % 2) as f64,
+            ]);
+        }
+        let words =
+            |n: usize| ColumnKind::Category { levels: (0..n).map(|l| l.to_string()).collect() };
+        let kinds = vec![ColumnKind::Number, words(3), words(4), ColumnKind::Count, words(2)];
+        Table::from(Dense::new(600, 5, cells).unwrap()).with_kinds(kinds).unwrap()
+    }
+
+    #[test]
+    fn columns_of_every_kind_go_together_by_how_much_they_tell_of_each_other() {
+        let affinity = associate(&sample()).unwrap();
+        let of = |a: usize, b: usize| affinity.values[a * 5 + b];
+        assert!(of(0, 1) > 0.95 && of(0, 3) > 0.95 && of(1, 3) > 0.95, "{:?}", affinity.values);
+        assert!((of(0, 1) - of(1, 0)).abs() < 1e-4);
+        for other in [0, 1, 3] {
+            assert!(of(2, other) < 0.05 && of(4, other) < 0.05, "{:?}", affinity.values);
+        }
+        assert!(of(1, 1) == 0.0);
     }
 }
