@@ -11,6 +11,7 @@ mod context;
 mod error;
 mod files;
 mod fingerprint;
+mod format;
 mod learn;
 mod model;
 mod parallel;
@@ -20,6 +21,7 @@ mod source;
 mod table;
 
 pub use about::{About, ColumnKind, Labels, Picture, column_name};
+pub use format::{DATE_PATTERNS, Format, cell_text, days_since_1970, plainly};
 pub use context::{Context, Random, Stop, draw};
 pub use error::{Error, Place, Result};
 pub use files::{

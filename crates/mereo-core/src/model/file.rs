@@ -7,7 +7,7 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
-use crate::{Absent, ColumnKind, Error, Picture, Result, Training, write_atomically};
+use crate::{Absent, ColumnKind, Error, Format, Picture, Result, Training, write_atomically};
 
 /// The version of the format that this program writes, and the newest that it reads.
 const FORMAT: u32 = 1;
@@ -79,6 +79,9 @@ pub struct Manifest {
     /// What the cells of each column are, if not numbers throughout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<ColumnKind>>,
+    /// How the data wrote the cells of each column, and between which values they lay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub formats: Option<Vec<Format>>,
     /// What the data called the column of the rows' names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
@@ -122,6 +125,7 @@ impl Manifest {
             params: serde_json::Value::Null,
             columns: None,
             kinds: None,
+            formats: None,
             id: None,
             label: None,
             classes: None,

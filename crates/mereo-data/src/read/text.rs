@@ -342,6 +342,13 @@ fn is_missing_mark(field: &[u8]) -> bool {
     MISSING.iter().any(|mark| field.eq_ignore_ascii_case(mark.as_bytes()))
 }
 
+/// Whether a field of a column of words says that there is none: `-` and `none` are words.
+pub(super) fn is_blank_mark(field: &[u8]) -> bool {
+    const WORDS: [&str; 2] = ["-", "none"];
+    let is = |mark: &str| field.eq_ignore_ascii_case(mark.as_bytes());
+    field.is_empty() || (is_missing_mark(field) && !WORDS.iter().any(|word| is(word)))
+}
+
 /// The text of a class, or none where it is missing. Here `-` is a class (as opposed to `+`).
 pub(super) fn label(field: &[u8]) -> Option<Cow<'_, str>> {
     let field = field.trim_ascii();
