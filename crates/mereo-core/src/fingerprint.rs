@@ -66,7 +66,7 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// Digests of all that is learned from: cells, weights, labels and names. Any change of any of
+/// Digests of all that is learned from: cells, weights, labels, names and kinds of columns. Any change of any of
 /// them changes its digest, wherever it is in the data.
 ///
 /// ```
@@ -118,7 +118,7 @@ impl Fingerprint {
             (self.cells == other.cells, "cells"),
             (self.weights == other.weights, "weights"),
             (self.labels == other.labels, "labels"),
-            (self.names == other.names, "column names"),
+            (self.names == other.names, "column names or kinds"),
         ]
         .into_iter()
         .find_map(|(same, what)| (!same).then_some(what))
@@ -205,6 +205,13 @@ impl RowDigests {
         for name in about.names.iter().flatten() {
             names.add_text(name);
         }
+        if about.is_mixed() {
+            for kind in about.kinds.iter().flatten() {
+                names.add_text(kind.name());
+                names.add_u64(kind.levels().len() as u64);
+                kind.levels().iter().for_each(|level| names.add_text(level));
+            }
+        }
         Fingerprint {
             cells: cells.value(),
             weights: self.weights.value(),
@@ -230,7 +237,7 @@ impl Statistics for RowDigests {
 mod tests {
     use super::*;
     use crate::slots::Survey;
-    use crate::{Dense, Table};
+    use crate::{ColumnKind, Dense, Table};
 
     fn of(table: &Table<f64>) -> Fingerprint {
         Survey::of(table, &Context::new(0)).unwrap().fingerprint
@@ -286,7 +293,11 @@ mod tests {
         };
         assert_eq!(
             plain.differs_in(&of(&table().with_about(about).unwrap())),
-            Some("column names")
+            Some("column names or kinds")
         );
+        let kinds = [vec![ColumnKind::Number; 3], vec![ColumnKind::Date; 3]];
+        let [numbers, dates] = kinds.map(|kinds| of(&table().with_kinds(kinds).unwrap()));
+        assert_eq!(plain.differs_in(&numbers), None);
+        assert_eq!(plain.differs_in(&dates), Some("column names or kinds"));
     }
 }

@@ -153,6 +153,10 @@ pub fn sample_rows<T: Real>(
             Table::from(Sparse::new(columns, starts, indices, values, absent)?)
         }
     };
+    let table = match &source.about().kinds {
+        Some(kinds) => table.with_kinds(kinds.clone())?,
+        None => table,
+    };
     if chosen.rows.iter().all(|row| row.weight == 1.0) {
         return Ok(table);
     }

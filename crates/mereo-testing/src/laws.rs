@@ -155,6 +155,7 @@ fn capabilities_are_as_declared<M: Model, T: Real>(model: &M, rows: &Table<T>) {
         ("sample", model.sampler().is_some()),
         ("parts", model.parts().is_some()),
         ("explain", model.explainer::<T>().is_some()),
+        ("predict", model.predictor::<T>().is_some()),
         ("components", model.components().is_some()),
         ("layers", model.layers().is_some()),
         ("features", model.features().is_some()),

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use mereo_core::{
     ClassView, Classify, ComponentsView, DynModel, Encode, Error, Estimate, Explain, Features,
-    Layers, Manifest, Model, ModelFile, PartsView, Real, Reconstruct, Result, Sample, Score,
+    Layers, LevelsView, Manifest, Model, ModelFile, PartsView, Predict, Real, Reconstruct, Result,
+    Sample, Score,
 };
 
 use crate::models::model;
@@ -406,6 +407,32 @@ impl AnyModel {
     /// ```
     pub fn explainer<T: Real>(&self) -> Option<&dyn Explain<T>> {
         T::on_rows(&*self.0).explainer
+    }
+
+    /// Rows to the distributions of their cells: probabilities of levels, means and deviations, draws, surprise.
+    ///
+    /// ```
+    /// # use mereo::{Asked, Context, Dense, Manifest, ModelFile, Prediction, Table, Tensor, predict};
+    /// # let mut file = ModelFile::new(Manifest::new("gmm"));
+    /// # file.insert("weight", Tensor::new(vec![1], vec![1.0]));
+    /// # file.insert("mean", Tensor::new(vec![1, 2], vec![0.0, 3.0]));
+    /// # file.insert("variance", Tensor::new(vec![1, 2], vec![1.0, 4.0]));
+    /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
+    /// let table = Table::from(Dense::new(1, 2, vec![0.5, f64::NAN])?);
+    /// if let Some(predictor) = model.predictor::<f64>() {
+    ///     let said = predict(predictor, &table, Asked::Missing, &Context::new(0))?;
+    ///     assert_eq!(said.cell(0, 1), Some(Prediction::Number { mean: 3.0, deviation: 2.0 }));
+    ///     assert_eq!(said.cell(0, 0), None);
+    /// }
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn predictor<T: Real>(&self) -> Option<&dyn Predict<T>> {
+        T::on_rows(&*self.0).predictor
+    }
+
+    /// The share of each level in each state, where columns are words.
+    pub fn levels(&self) -> Option<LevelsView<'_>> {
+        self.0.levels()
     }
 
     /// Layers of components that rows pass through.

@@ -130,6 +130,8 @@ impl Fit {
         let raw = held.source();
         self.check_memory(raw.columns())?;
         manifest.columns = own_names(raw.about().names.as_deref()).map(<[String]>::to_vec);
+        manifest.kinds = raw.about().is_mixed().then(|| raw.about().kinds.clone()).flatten();
+        manifest.id.clone_from(&raw.about().id_name);
         manifest.picture = raw.about().picture;
         if self.params.wants_labels() {
             manifest.classes = raw.about().labels.as_ref().map(|labels| labels.names.clone());

@@ -150,6 +150,32 @@ fn argmax(values: &[f64]) -> usize {
     (0..values.len()).fold(0, |best, i| if values[i] > values[best] { i } else { best })
 }
 
+/// What the states of a model say in columns of words, lent out.
+#[derive(Debug, Clone, Copy)]
+pub struct LevelsView<'a> {
+    /// The number of levels of every column, 0 where it holds no words; W of them all together.
+    pub counts: &'a [usize],
+    /// The probability of each level in each state, `[K J, W]`: columns of words one after another.
+    pub share: &'a [f64],
+}
+
+impl<'a> LevelsView<'a> {
+    /// The probabilities of a column's levels in a state, the states counted through all parts; nothing of columns
+    /// that hold no words.
+    ///
+    /// ```
+    /// use mereo_core::LevelsView;
+    /// let view = LevelsView { counts: &[0, 2], share: &[0.25, 0.75, 1.0, 0.0] };
+    /// assert_eq!(view.of(1, 1), [1.0, 0.0]);
+    /// assert!(view.of(0, 0).is_empty());
+    /// ```
+    pub fn of(&self, slot: usize, column: usize) -> &'a [f64] {
+        let width: usize = self.counts.iter().sum();
+        let first: usize = self.counts[..column].iter().sum();
+        &self.share[slot * width + first..][..self.counts[column]]
+    }
+}
+
 /// A model made of parts, each with states.
 pub trait Parts: Sync {
     /// The parts.

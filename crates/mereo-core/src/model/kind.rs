@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use std::path::Path;
 
 use super::{
-    ClassView, Classify, ComponentsView, Encode, Estimate, Explain, Features, Layers, Manifest,
-    ModelFile, Params, PartsView, Reconstruct, Sample, Score, SizeTried,
+    ClassView, Classify, ComponentsView, Encode, Estimate, Explain, Features, Layers, LevelsView,
+    Manifest, ModelFile, Params, PartsView, Predict, Reconstruct, Sample, Score, SizeTried,
 };
 use crate::{Context, Observer, Plan, Real, Result, Source, Training};
 
@@ -88,8 +88,18 @@ pub trait Model: Clone + Debug + PartialEq + Send + Sync + 'static {
         None
     }
 
+    /// Rows to the distributions of their cells.
+    fn predictor<T: Real>(&self) -> Option<&dyn Predict<T>> {
+        None
+    }
+
     /// New rows.
     fn sampler(&self) -> Option<&dyn Sample> {
+        None
+    }
+
+    /// The share of each level in each state, where columns are words: see [`LevelsView`].
+    fn levels(&self) -> Option<LevelsView<'_>> {
         None
     }
 
@@ -151,6 +161,8 @@ pub trait DynModel: Debug + Send + Sync {
     fn equals(&self, other: &dyn DynModel) -> bool;
     /// See [`Model::sampler`].
     fn sampler(&self) -> Option<&dyn Sample>;
+    /// See [`Model::levels`].
+    fn levels(&self) -> Option<LevelsView<'_>>;
     /// See [`Model::parts`].
     fn parts(&self) -> Option<PartsView<'_>>;
     /// See [`Model::components`].
@@ -188,6 +200,8 @@ pub struct OnRows<'a, T: Real> {
     pub classifier: Option<&'a dyn Classify<T>>,
     /// See [`Model::explainer`].
     pub explainer: Option<&'a dyn Explain<T>>,
+    /// See [`Model::predictor`].
+    pub predictor: Option<&'a dyn Predict<T>>,
 }
 
 impl<T: Real> Debug for OnRows<'_, T> {
@@ -205,6 +219,7 @@ impl<'a, T: Real> OnRows<'a, T> {
             estimator: model.estimator(),
             classifier: model.classifier(),
             explainer: model.explainer(),
+            predictor: model.predictor(),
         }
     }
 }
@@ -236,6 +251,10 @@ impl<M: Model> DynModel for M {
 
     fn sampler(&self) -> Option<&dyn Sample> {
         Model::sampler(self)
+    }
+
+    fn levels(&self) -> Option<LevelsView<'_>> {
+        Model::levels(self)
     }
 
     fn parts(&self) -> Option<PartsView<'_>> {
@@ -316,6 +335,11 @@ macro_rules! capabilities {
     };
     (@ explain) => {
         fn explainer<T: $crate::Real>(&self) -> Option<&dyn $crate::Explain<T>> {
+            Some(self)
+        }
+    };
+    (@ predict) => {
+        fn predictor<T: $crate::Real>(&self) -> Option<&dyn $crate::Predict<T>> {
             Some(self)
         }
     };

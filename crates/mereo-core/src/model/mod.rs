@@ -5,11 +5,13 @@ mod file;
 mod kind;
 mod likelihood;
 mod params;
+mod predict;
 mod structure;
 
 pub use capability::{
-    Appearance, Components, ComponentsView, Encode, Explain, Parts, PartsView, Reconstruct, Sample,
-    Score, ScoreKind, Scores, encode, reconstruct, responsible_parts, sample, score,
+    Appearance, Components, ComponentsView, Encode, Explain, LevelsView, Parts, PartsView,
+    Reconstruct, Sample, Score, ScoreKind, Scores, encode, reconstruct, responsible_parts, sample,
+    score,
 };
 pub use file::{Manifest, ModelFile, SizeTried, Tensor};
 pub use kind::{DynModel, Model, OnRows};
@@ -19,4 +21,5 @@ pub use likelihood::{
 #[doc(hidden)]
 pub use params::about_of;
 pub use params::{Options, ParamInfo, ParamType, ParamValue, Params, Size, read_options};
+pub use predict::{Asked, Predict, Prediction, Predictions, draw_missing, predict, surprise};
 pub use structure::{Features, Layers};
