@@ -12,11 +12,15 @@ mod denoise;
 mod encode;
 mod explain;
 mod field;
+mod fill;
 mod fit;
+mod groups;
 mod hybrid;
+mod inspect;
 mod interrupt;
 mod map;
 mod models;
+mod odd;
 mod output;
 mod patches;
 mod progress;
@@ -64,6 +68,10 @@ fn run(verb: Verb, voice: Voice) -> Result<ExitCode> {
         Verb::Demo(args) => demo::run(&args, voice),
         Verb::Toy(args) => toy::run(&args, voice),
         Verb::Patches(args) => patches::run(&args, voice),
+        Verb::Inspect(args) => inspect::run(&args, voice),
+        Verb::Fill(args) => fill::run(&args, voice),
+        Verb::Odd(args) => odd::run(&args, voice),
+        Verb::Groups(args) => groups::run(&args, voice),
         Verb::Fit(args) => fit::run(&args, voice),
         Verb::Models(args) => models::run(&args),
         Verb::Classify(args) => classify::run(&args, voice),

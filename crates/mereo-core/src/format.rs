@@ -146,7 +146,8 @@ impl Format {
         };
         let plain = if plain == "-0" { "0".to_owned() } else { plain };
         let (sign, digits) = plain.strip_prefix('-').map_or(("", &*plain), |rest| ("-", rest));
-        let (whole, decimals) = digits.split_once('.').map_or((digits, None), |(w, d)| (w, Some(d)));
+        let (whole, decimals) =
+            digits.split_once('.').map_or((digits, None), |(w, d)| (w, Some(d)));
         let mut text = format!("{sign}{}", self.prefix);
         for (at, digit) in whole.chars().enumerate() {
             let left = whole.len() - at;
@@ -221,7 +222,11 @@ fn to_digits(value: f64, digits: i32) -> f64 {
 /// The shortest text that is read back as the same number.
 fn shortest(value: f64) -> String {
     let size = value.abs();
-    if size == 0.0 || (1e-5..1e16).contains(&size) { value.to_string() } else { format!("{value:e}") }
+    if size == 0.0 || (1e-5..1e16).contains(&size) {
+        value.to_string()
+    } else {
+        format!("{value:e}")
+    }
 }
 
 /// A number for people: four digits at most, no exponents for what is nothing, whole numbers whole.
@@ -281,11 +286,13 @@ pub fn cell_text(kind: &ColumnKind, format: Option<&Format>, value: f64) -> Stri
         return String::new();
     }
     match kind {
-        ColumnKind::Number => {
-            format.map_or_else(|| shortest(value), |format| format.number(value))
-        }
+        ColumnKind::Number => format.map_or_else(|| shortest(value), |format| format.number(value)),
         ColumnKind::Count => {
-            if value.fract() == 0.0 { shortest(value) } else { plainly(value) }
+            if value.fract() == 0.0 {
+                shortest(value)
+            } else {
+                plainly(value)
+            }
         }
         ColumnKind::Date => {
             format.map_or_else(|| Format::default().date(value), |format| format.date(value))

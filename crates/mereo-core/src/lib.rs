@@ -21,13 +21,13 @@ mod source;
 mod table;
 
 pub use about::{About, ColumnKind, Labels, Picture, column_name};
-pub use format::{DATE_PATTERNS, Format, cell_text, days_since_1970, plainly};
 pub use context::{Context, Random, Stop, draw};
 pub use error::{Error, Place, Result};
 pub use files::{
     abandon_files, check_writable, follow_links, write_atomically, write_file_atomically,
 };
 pub use fingerprint::Fingerprint;
+pub use format::{DATE_PATTERNS, Format, cell_text, days_since_1970, plainly};
 pub use learn::{
     Answer, Checkpoints, Facts, Learned, Learner, Lent, Memory, Observer, Pass, Plan, Record,
     Remote, Request, Restart, RowTask, Schedule, Silent, Start, Statistics, Status, Training,
@@ -38,9 +38,9 @@ pub use model::about_of;
 pub use model::{
     Appearance, Asked, ClassView, Classify, Components, ComponentsView, DynModel, Encode, Estimate,
     Explain, Features, Layers, LevelsView, Likelihood, Manifest, Model, ModelFile, OnRows, Options,
-    ParamInfo, ParamType, ParamValue, Params, Parts, PartsView, Predict, Prediction, Predictions,
-    Reconstruct, RowLikelihood, Sample, Score, ScoreKind, Scores, Size, SizeTried, Tensor,
-    classify, draw_missing, encode, estimate, predict, read_options, reconstruct,
+    OwnColumns, ParamInfo, ParamType, ParamValue, Params, Parts, PartsView, Predict, Prediction,
+    Predictions, Reconstruct, RowLikelihood, Sample, Score, ScoreKind, Scores, Size, SizeTried,
+    Tensor, classify, draw_missing, encode, estimate, predict, read_options, reconstruct,
     responsible_parts, sample, score, surprise,
 };
 pub use parallel::{in_parallel, map_in_parallel};

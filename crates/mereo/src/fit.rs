@@ -3,15 +3,19 @@
 use std::path::PathBuf;
 
 use mereo_core::{
-    Context, Error, Fingerprint, Manifest, Observer, Options, Params, Plan, Real, Result, Silent,
-    Source,
+    Context, Error, Fingerprint, Manifest, Observer, Options, OwnColumns, Params, Plan, Real,
+    Result, Silent, Source, column_name,
 };
 use mereo_data::steps::{StepKind, Steps};
 
 use crate::data_of::{Held, memory};
 use crate::fitted::{Borrowed, own_names};
 use crate::models::{AnyParams, Rows, model};
+use crate::tables::Unfold;
 use crate::{Fitted, models};
+
+/// Models that know kinds of columns by themselves.
+const TAKE_KINDS: [&str; 0] = [];
 
 /// How often the means of a model are about in memory while it is learned: means and variances of
 /// the state at hand, the best so far, and the sums of a few shards.
@@ -127,11 +131,24 @@ impl Fit {
     ) -> Result<Fitted> {
         self.params.check()?;
         let mut manifest = Manifest::new(self.params.kind().name);
+        let about = held.source().about();
+        manifest.id.clone_from(&about.id_name);
+        manifest.label.clone_from(&about.label_name);
+        manifest.formats.clone_from(&about.formats);
+        let held = match about.kinds.clone().filter(|_| about.is_mixed() && !self.takes_kinds()) {
+            Some(kinds) => {
+                let names = (0..kinds.len()).map(|c| column_name(about.names.as_deref(), c));
+                let own = OwnColumns { columns: names.collect(), kinds };
+                let unfold = Unfold::of(&own.kinds);
+                manifest.unfolded = Some(own);
+                Held::Stream(unfold.source(held.into_source()))
+            }
+            None => held,
+        };
         let raw = held.source();
         self.check_memory(raw.columns())?;
         manifest.columns = own_names(raw.about().names.as_deref()).map(<[String]>::to_vec);
         manifest.kinds = raw.about().is_mixed().then(|| raw.about().kinds.clone()).flatten();
-        manifest.id.clone_from(&raw.about().id_name);
         manifest.picture = raw.about().picture;
         if self.params.wants_labels() {
             manifest.classes = raw.about().labels.as_ref().map(|labels| labels.names.clone());
@@ -163,6 +180,11 @@ impl Fit {
         manifest.training = Some(training);
         drop(ready);
         Ok(Fitted { path: PathBuf::new(), model, manifest, steps })
+    }
+
+    /// Whether the model knows kinds of columns by itself; for others words are unfolded.
+    fn takes_kinds(&self) -> bool {
+        TAKE_KINDS.contains(&self.params.kind().name)
     }
 
     /// Complains about a model that the machine could not hold while it is learned.

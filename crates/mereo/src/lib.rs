@@ -69,6 +69,7 @@ mod fit;
 mod fitted;
 mod models;
 mod page;
+mod tables;
 
 pub use align::align as align_columns;
 pub use any_model::AnyModel;
@@ -86,6 +87,10 @@ pub use mereo_parts as parts;
 pub use mereo_quantize as quantize;
 pub use models::{AnyParams, ModelKind, answers, model, models, models_in_markdown};
 pub use page::{Names, write_report};
+pub use tables::{
+    Filled, Filling, Group, Grouped, Odd, OddCell, Origin, Standing, Tried, fill, groups, odd,
+    stand_out, write_completed,
+};
 
 /// The README's example, compiled and run.
 #[cfg(doctest)]

@@ -13,7 +13,7 @@ pub use capability::{
     Reconstruct, Sample, Score, ScoreKind, Scores, encode, reconstruct, responsible_parts, sample,
     score,
 };
-pub use file::{Manifest, ModelFile, SizeTried, Tensor};
+pub use file::{Manifest, ModelFile, OwnColumns, SizeTried, Tensor};
 pub use kind::{DynModel, Model, OnRows};
 pub use likelihood::{
     ClassView, Classify, Estimate, Likelihood, RowLikelihood, classify, estimate,

@@ -10,9 +10,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use mereo_core::{About, Dense, Error, Labels, Place, Real, Result, Table, map_in_parallel};
 
-use super::mixed::{self, Told, Verdict};
 use super::ReadOptions;
 use super::input::{Input, Sample, make_room};
+use super::mixed::{self, Told, Verdict};
 use super::pieces::{Pieces, count_lines};
 use super::text::{Cell, Delimiter, Records, decode, ends_in_quotes, label, quoted};
 
@@ -66,11 +66,25 @@ pub(super) fn parse<'a>(
     }
 }
 
+/// The header of a text, if it has one, and the records that follow.
+pub(super) fn rows(input: Input<'static>, options: &ReadOptions) -> Result<super::TextRows> {
+    let layout = Layout::of(input.sample(), options)?;
+    let reader: Box<dyn BufRead> = Box::new(input.into_reader());
+    let mut records = Records::new(reader, layout.delimiter);
+    let mut header = None;
+    if layout.header && records.advance()? {
+        header = Some(records.fields().map(|field| decode(field).into_owned()).collect());
+    }
+    Ok((header, records))
+}
+
 /// Whether the beginning of a text shows nothing but numbers, beside the columns that options name.
 fn of_numbers(input: &Input<'_>, layout: Layout, options: &ReadOptions) -> Result<bool> {
     let names = header_fields(input.sample(), layout)?;
     let rows = sample_fields(input.sample(), layout)?;
-    if names.as_ref().is_some_and(|names| names.first().is_some_and(Vec::is_empty)) && rows.len() > 1 {
+    if names.as_ref().is_some_and(|names| names.first().is_some_and(Vec::is_empty))
+        && rows.len() > 1
+    {
         return Ok(false);
     }
     let names: Option<Vec<String>> =
@@ -92,12 +106,7 @@ fn of_numbers(input: &Input<'_>, layout: Layout, options: &ReadOptions) -> Resul
 }
 
 /// The error for a text that stands out in a column of numbers.
-fn complain_about(
-    input: Input<'_>,
-    layout: Layout,
-    row: usize,
-    column: usize,
-) -> Result<Error> {
+fn complain_about(input: Input<'_>, layout: Layout, row: usize, column: usize) -> Result<Error> {
     let mut records = Records::new(input.into_reader(), layout.delimiter);
     let mut names = None;
     if layout.header && records.advance()? {
@@ -191,10 +200,7 @@ pub(super) fn in_pieces<C: Collect>(
 type Header = (Option<Vec<String>>, usize);
 
 /// Reads the header, if there is one: names, and how many columns there are; and what follows.
-fn begin<R: BufRead>(
-    text: R,
-    layout: Layout,
-) -> Result<(Header, Records<R>)> {
+fn begin<R: BufRead>(text: R, layout: Layout) -> Result<(Header, Records<R>)> {
     let mut records = Records::new(text, layout.delimiter);
     let more = records.advance()?;
     let names = (layout.header && more).then(|| header_names(&records));
@@ -437,7 +443,8 @@ impl Columns {
         let words = format!("if the column holds words say `--kinds {name}=category`");
         let label = format!("if it holds the rows' classes say `--label {name}`");
         let drop = format!("to leave it out say `--drop {name}`");
-        let missing = format!("if {} means that there is none, leave the cell empty", quoted(field));
+        let missing =
+            format!("if {} means that there is none, leave the cell empty", quoted(field));
         let header = "if this line names the columns say `--header`";
         let advice = [
             ("a number", true),

@@ -107,10 +107,8 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<AnyTable> {
 pub fn read_told(path: &Path, options: &ReadOptions) -> Result<(AnyTable, Told)> {
     if path == Path::new("-") {
         let bytes = input::standard_input(options)?;
-        let kind = options.kind.map_or_else(
-            || kind_of(Input::of_bytes(&bytes, options)?.sample()),
-            Ok,
-        );
+        let kind =
+            options.kind.map_or_else(|| kind_of(Input::of_bytes(&bytes, options)?.sample()), Ok);
         let table = kind.and_then(|kind| {
             let input = Input::of_bytes(&bytes, options)?;
             read_input(kind, input, Origin::Bytes(&bytes), options)
@@ -167,6 +165,33 @@ pub fn open_stream(path: &Path, options: &ReadOptions) -> Result<AnySource> {
     stream::open(path, options)
 }
 
+/// The header of a text file, decoded, if it has one, and the records that follow.
+pub(crate) type TextRows = (Option<Vec<String>>, text::Records<Box<dyn std::io::BufRead>>);
+
+/// Opens a text file.
+pub(crate) fn text_rows(path: &Path, options: &ReadOptions) -> Result<TextRows> {
+    csv::rows(Input::open(path, options)?, options).map_err(|e| e.in_file(path))
+}
+
+/// The names that a text file's header gives its columns, if it has one.
+///
+/// ```
+/// let folder = tempfile::tempdir().unwrap();
+/// let path = folder.path().join("people.csv");
+/// std::fs::write(&path, "age,height\n31,170\n").unwrap();
+/// let names = mereo_data::header(&path, &Default::default())?;
+/// assert_eq!(names.unwrap(), ["age", "height"]);
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+pub fn header(path: &Path, options: &ReadOptions) -> Result<Option<Vec<String>>> {
+    text_rows(path, options).map(|(header, _)| header)
+}
+
+/// The fields of the current record as texts.
+pub(crate) fn decoded_fields(records: &text::Records<Box<dyn std::io::BufRead>>) -> Vec<String> {
+    records.fields().map(|field| text::decode(field).into_owned()).collect()
+}
+
 /// The pictures of a folder or a tar, of any sizes, in the order of their names: names, shapes and
 /// grey pixels, which are whole numbers from 0 to 255.
 pub(crate) fn grey_pictures(
@@ -208,20 +233,11 @@ fn read_input(
         Origin::Path(path) => Some(path),
         Origin::Bytes(_) => None,
     };
-    if kind == Kind::Csv {
-        let again = || match origin {
-            Origin::Path(path) => Input::open(path, options),
-            Origin::Bytes(bytes) => Input::of_bytes(bytes, options),
-        };
-        let (table, told) = csv::parse(input, &again, options)?;
-        return with_rows(table.into()).map(|table| (table, told));
-    }
     let table = match (kind, origin) {
-        (Kind::Csv, _) => unreachable!("read above"),
-        (Kind::Parquet, Origin::Path(path)) => parquet::read(path, options)?,
-        (Kind::Parquet, Origin::Bytes(bytes)) => parquet::read_bytes(bytes, options)?,
-        (Kind::Arrow, Origin::Path(path)) => arrow::read(path, options)?,
-        (Kind::Arrow, Origin::Bytes(bytes)) => arrow::read_bytes(bytes, options)?,
+        (Kind::Csv | Kind::Parquet | Kind::Arrow | Kind::Xlsx, _) => {
+            let (table, told) = read_columns(kind, input, origin, options)?;
+            return with_rows(table).map(|table| (table, told));
+        }
         (Kind::Npy, _) => npy::parse(input, path, options)?,
         (Kind::Npz, Origin::Path(path)) => {
             let file = File::open(path).map_err(|e| Error::io(path, e))?;
@@ -234,6 +250,35 @@ fn read_input(
         (Kind::Words, _) => words::parse(input, path)?.into(),
     };
     with_rows(table).map(untold)
+}
+
+/// Reads data whose columns may hold words.
+fn read_columns(
+    kind: Kind,
+    input: Input<'_>,
+    origin: Origin<'_>,
+    options: &ReadOptions,
+) -> Result<(AnyTable, Told)> {
+    match (kind, origin) {
+        (Kind::Parquet, Origin::Path(path)) => parquet::read(path, options),
+        (Kind::Parquet, Origin::Bytes(bytes)) => parquet::read_bytes(bytes, options),
+        (Kind::Arrow, Origin::Path(path)) => arrow::read(path, options),
+        (Kind::Arrow, Origin::Bytes(bytes)) => arrow::read_bytes(bytes, options),
+        (Kind::Xlsx, Origin::Path(path)) => {
+            let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+            mixed::read_sheet(&bytes, options).map(|(table, told)| (table.into(), told))
+        }
+        (Kind::Xlsx, Origin::Bytes(bytes)) => {
+            mixed::read_sheet(bytes, options).map(|(table, told)| (table.into(), told))
+        }
+        _ => {
+            let again = || match origin {
+                Origin::Path(path) => Input::open(path, options),
+                Origin::Bytes(bytes) => Input::of_bytes(bytes, options),
+            };
+            csv::parse(input, &again, options).map(|(table, told)| (table.into(), told))
+        }
+    }
 }
 
 fn with_rows(table: AnyTable) -> Result<AnyTable> {
@@ -251,9 +296,10 @@ impl ReadOptions {
             || self.columns.is_some()
             || !self.drop.is_empty()
             || self.id.is_some()
-            || self.expected.as_ref().is_some_and(|e| {
-                e.kinds.is_some() || e.id.is_some() || e.label.is_some()
-            })
+            || self
+                .expected
+                .as_ref()
+                .is_some_and(|e| e.kinds.is_some() || e.id.is_some() || e.label.is_some())
     }
 
     /// Whether a column is left out because somebody says so.
@@ -275,22 +321,24 @@ impl ReadOptions {
             || expected.and_then(|e| e.kind(name)).is_some_and(|kind| !kind.levels().is_empty())
             || matches!(
                 self.kinds.of(name),
-                Some(Said::YesNo | Said::Category | Said::Ordered(_) | Said::Id | Said::Date { .. })
+                Some(
+                    Said::YesNo | Said::Category | Said::Ordered(_) | Said::Id | Said::Date { .. }
+                )
             )
     }
 
     /// An option that does nothing for this kind is a misunderstanding, better told than ignored.
     fn check(&self, kind: Kind) -> Result<()> {
-        use Kind::{Arrow, Csv, Idx, Images, Npy, Npz, Parquet, Ratings};
+        use Kind::{Arrow, Csv, Idx, Images, Npy, Npz, Parquet, Ratings, Xlsx};
         let uses: [(&str, bool, &[Kind]); 8] = [
-            ("header", self.header.is_some(), &[Csv, Ratings]),
-            ("label", self.label.is_some(), &[Csv, Parquet, Arrow, Npy, Npz, Idx]),
-            ("weight", self.weight.is_some(), &[Csv, Parquet, Arrow, Npz]),
+            ("header", self.header.is_some(), &[Csv, Xlsx, Ratings]),
+            ("label", self.label.is_some(), &[Csv, Xlsx, Parquet, Arrow, Npy, Npz, Idx]),
+            ("weight", self.weight.is_some(), &[Csv, Xlsx, Parquet, Arrow, Npz]),
             ("resize", self.resize.is_some(), &[Images]),
-            ("kinds", !self.kinds.is_empty(), &[Csv, Parquet, Arrow]),
-            ("columns", self.columns.is_some(), &[Csv, Parquet, Arrow]),
-            ("drop", !self.drop.is_empty(), &[Csv, Parquet, Arrow]),
-            ("id", self.id.is_some(), &[Csv, Parquet, Arrow]),
+            ("kinds", !self.kinds.is_empty(), &[Csv, Xlsx, Parquet, Arrow]),
+            ("columns", self.columns.is_some(), &[Csv, Xlsx, Parquet, Arrow]),
+            ("drop", !self.drop.is_empty(), &[Csv, Xlsx, Parquet, Arrow]),
+            ("id", self.id.is_some(), &[Csv, Xlsx, Parquet, Arrow]),
         ];
         for (option, given, kinds) in uses {
             if given && !kinds.contains(&kind) {

@@ -62,8 +62,8 @@ pub(in super::super) fn decide(mut raw: Raw, options: &ReadOptions) -> Result<Ve
     if weight.is_some() && weight == label {
         return Err(Error::option("weight", "the column is already taken as the label"));
     }
-    let said_id = find("id", options.id.as_ref())?
-        .or_else(|| known(expected.and_then(|e| e.id.as_ref())));
+    let said_id =
+        find("id", options.id.as_ref())?.or_else(|| known(expected.and_then(|e| e.id.as_ref())));
     for column in options.kinds.columns().chain(options.drop.iter().map(String::as_str)) {
         find_column("kinds", column, raw.names.as_deref(), count)?;
     }
@@ -109,7 +109,8 @@ pub(in super::super) fn decide(mut raw: Raw, options: &ReadOptions) -> Result<Ve
             && expects.is_none()
             && let Column::Numbers(numbers) = column
         {
-            let first = c == 0 && raw.names.as_ref().is_some_and(|n| n[0] == "0" || n[0].is_empty());
+            let first =
+                c == 0 && raw.names.as_ref().is_some_and(|n| n[0] == "0" || n[0].is_empty());
             if ids.is_none() && said_id.is_none() && first && counts_rows(&numbers) {
                 ids = Some((c, numbers.iter().map(|&n| shown(n)).collect::<Vec<_>>()));
                 let why = "it has no name and counts the rows".to_owned();
@@ -341,7 +342,8 @@ fn calendar(name: &str, days: &[f64]) -> [Learned; 2] {
         values: days.iter().map(|&d| if d.is_nan() { d } else { of(d) }).collect(),
     };
     let month = |day: f64| {
-        let text = Format { date: Some("%Y-%m-%d".to_owned()), ..Format::default() }.date(day.floor());
+        let text =
+            Format { date: Some("%Y-%m-%d".to_owned()), ..Format::default() }.date(day.floor());
         let number = text.rsplit('-').nth(1).and_then(|month| month.parse::<f64>().ok());
         number.map_or(f64::NAN, |month| month - 1.0)
     };
@@ -364,14 +366,17 @@ fn level_values(texts: &Texts, levels: &[String]) -> Vec<f64> {
 
 /// The value of each row's text.
 fn spread(texts: &Texts, of_text: &[f64]) -> Vec<f64> {
-    texts.codes.iter().map(|&code| of_text.get(code as usize).copied().unwrap_or(f64::NAN)).collect()
+    texts
+        .codes
+        .iter()
+        .map(|&code| of_text.get(code as usize).copied().unwrap_or(f64::NAN))
+        .collect()
 }
 
 /// The row in which a text first occurs that is no number.
 fn first_stray(texts: &Texts) -> Option<(usize, String)> {
-    let is_number = |text: &String| {
-        text.trim().parse::<f64>().is_ok_and(f64::is_finite) || is_no_number(text)
-    };
+    let is_number =
+        |text: &String| text.trim().parse::<f64>().is_ok_and(f64::is_finite) || is_no_number(text);
     let stray = texts.texts.iter().position(|text| !is_number(text))?;
     let row = texts.codes.iter().position(|&code| code as usize == stray)?;
     Some((row, texts.texts[stray].clone()))
@@ -379,14 +384,10 @@ fn first_stray(texts: &Texts) -> Option<(usize, String)> {
 
 fn numbers_or_stray(texts: &Texts, raw: &Raw) -> Role {
     if let Some(read) = written::numbers(&texts.texts, raw.commas_are_points) {
-        return Role::Learn(
-            ColumnKind::Number,
-            read.format,
-            spread(texts, &read.values),
-            read.why,
-        );
+        return Role::Learn(ColumnKind::Number, read.format, spread(texts, &read.values), read.why);
     }
-    let (row, text) = first_stray(texts).unwrap_or((0, texts.texts.first().cloned().unwrap_or_default()));
+    let (row, text) =
+        first_stray(texts).unwrap_or((0, texts.texts.first().cloned().unwrap_or_default()));
     Role::Stray(row, text)
 }
 
@@ -459,7 +460,8 @@ fn as_said(column: Column, said: &Said, raw: &Raw, name: &str) -> Result<Role> {
                 }
                 Said::Ordered(levels) if !levels.is_empty() => {
                     if let Some(other) = words.iter().find(|word| !levels.contains(word)) {
-                        let problem = format!("column `{name}` has `{other}`, which the order leaves out");
+                        let problem =
+                            format!("column `{name}` has `{other}`, which the order leaves out");
                         return Err(Error::option("kinds", problem));
                     }
                     ColumnKind::Ordered { levels: levels.clone() }
@@ -530,7 +532,8 @@ fn yes_or_no(texts: &Texts, why: String) -> Option<Role> {
     let (noes, yeses) = scales::no_and_yes(&texts.texts)?;
     let counts = texts.counts();
     let commonest = |words: &[&String]| {
-        let count = |word: &String| texts.texts.iter().position(|t| t == word).map_or(0, |i| counts[i]);
+        let count =
+            |word: &String| texts.texts.iter().position(|t| t == word).map_or(0, |i| counts[i]);
         words.iter().max_by_key(|word| (count(word), word.as_str())).map(|word| (*word).clone())
     };
     let levels = vec![commonest(&noes)?, commonest(&yeses)?];
@@ -565,9 +568,19 @@ fn found(column: Column, raw: &Raw, name: &str, first: bool, may_be_id: bool) ->
         (texts.codes.iter().filter(|&&c| c != MISSING).count(), texts.texts.len());
     if distinct == 0 {
         let values = vec![f64::NAN; raw.rows];
-        return Role::Learn(ColumnKind::Number, Format::default(), values, "every cell is missing".into());
+        return Role::Learn(
+            ColumnKind::Number,
+            Format::default(),
+            values,
+            "every cell is missing".into(),
+        );
     }
-    if first && may_be_id && (name == "0" || name.is_empty()) && distinct == raw.rows && raw.rows > 1 {
+    if first
+        && may_be_id
+        && (name == "0" || name.is_empty())
+        && distinct == raw.rows
+        && raw.rows > 1
+    {
         let ids = (0..raw.rows).map(|row| texts.get(row).unwrap_or_default().to_owned()).collect();
         return Role::Id(ids, "the first column has no name and no text twice".to_owned());
     }
@@ -583,7 +596,8 @@ fn found(column: Column, raw: &Raw, name: &str, first: bool, may_be_id: bool) ->
         return role;
     }
     let counts = texts.counts();
-    let is_number = |text: &String| text.trim().parse::<f64>().is_ok_and(|x| x.abs() <= f64::LARGEST);
+    let is_number =
+        |text: &String| text.trim().parse::<f64>().is_ok_and(|x| x.abs() <= f64::LARGEST);
     let numbers: usize =
         texts.texts.iter().zip(&counts).filter(|(t, _)| is_number(t)).map(|(_, &n)| n).sum();
     let words = observed - numbers;
@@ -604,9 +618,7 @@ fn found(column: Column, raw: &Raw, name: &str, first: bool, may_be_id: bool) ->
     if again || few || distinct <= 2 {
         let sorted = scales::sorted(texts.texts.clone());
         let (kind, why) = match scales::in_order(&sorted) {
-            _ if distinct == 2 => {
-                (ColumnKind::YesNo { levels: sorted }, "two words".to_owned())
-            }
+            _ if distinct == 2 => (ColumnKind::YesNo { levels: sorted }, "two words".to_owned()),
             Some(levels) => (ColumnKind::Ordered { levels }, "words of a known scale".to_owned()),
             None => (ColumnKind::Category { levels: sorted }, format!("{distinct} words")),
         };

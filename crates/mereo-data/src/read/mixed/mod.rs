@@ -4,9 +4,11 @@
 //! then [`decide`] finds from the content what each column is, or is told, and makes the table of numbers
 //! that models learn from.
 
+pub(super) mod arrow;
 mod decide;
 mod options;
 mod scales;
+mod sheet;
 mod text;
 mod written;
 
@@ -18,6 +20,7 @@ use serde::Serialize;
 
 pub(super) use decide::{Verdict, decide};
 pub use options::{Expected, Kinds, Said};
+pub(super) use sheet::read_sheet;
 pub(super) use text::read_text;
 
 use super::input::make_room;

@@ -13,7 +13,7 @@ fn told_with(text: &[u8], options: &ReadOptions) -> Result<(Table<f64>, Told)> {
     }
 }
 
-fn told(text: &str) -> (Table<f64>, Told) {
+fn read(text: &str) -> (Table<f64>, Told) {
     told_with(text.as_bytes(), &ReadOptions::default()).unwrap()
 }
 
@@ -28,7 +28,9 @@ fn column(table: &Table<f64>, column: usize) -> Vec<f64> {
 
 /// A table as people have them.
 fn people() -> String {
-    let mut text = "\"\",\"name\",\"sex\",\"smokes\",\"visits\",\"height\",\"born\",\"exercise\",\"note\"\n".to_owned();
+    let mut text =
+        "\"\",\"name\",\"sex\",\"smokes\",\"visits\",\"height\",\"born\",\"exercise\",\"note\"\n"
+            .to_owned();
     for row in 0..40 {
         let sex = ["Female", "Male"][row % 2];
         let smokes = ["No", "yes", "no", "NA"][row % 4];
@@ -46,9 +48,8 @@ fn people() -> String {
 
 #[test]
 fn kinds_are_found_from_content() {
-    let (table, told) = told(&people());
-    let expected =
-        ["id", "text", "yes/no", "yes/no", "count", "number", "date", "ordered", "text"];
+    let (table, told) = read(&people());
+    let expected = ["id", "text", "yes/no", "yes/no", "count", "number", "date", "ordered", "text"];
     assert_eq!(kinds(&told), expected, "{told:?}");
     let about = table.about();
     assert_eq!(about.id_name.as_deref(), Some(""));
@@ -109,18 +110,21 @@ fn a_model_reads_what_it_knows_and_tells_what_it_does_not() {
 
 #[test]
 fn text_details_of_real_files() {
-    let (table, told) = told("a;b;c\n1,5;10%;$3\n2,5;20%;$4\n");
+    let (table, told) = read("a;b;c\n1,5;10%;$3\n2,5;20%;$4\n");
     assert_eq!((column(&table, 0), column(&table, 1)), (vec![1.5, 2.5], vec![10.0, 20.0]));
     assert_eq!(kinds(&told), ["number"; 3]);
-    let (table, told) = told("x,x,y\n1,2,a\n3,4,b\n5,6,a\n");
+    let (table, told) = read("x,x,y\n1,2,a\n3,4,b\n5,6,a\n");
     assert_eq!(table.name(1), "x.1");
     assert_eq!(told.notices.len(), 1);
-    let (table, told) =
-        told_with(b"ville,n\nOrl\xe9ans,1\nN\xeemes,2\nOrl\xe9ans,3\nOrl\xe9ans,4\n", &ReadOptions::default())
-            .unwrap();
+    let (table, told) = told_with(
+        b"ville,n\nOrl\xe9ans,1\nN\xeemes,2\nOrl\xe9ans,3\nOrl\xe9ans,4\n",
+        &ReadOptions::default(),
+    )
+    .unwrap();
     assert_eq!(table.about().kind(0).levels(), ["Nîmes", "Orléans"]);
     assert!(told.notices[0].contains("windows-1252"), "{told:?}");
-    let (table, _) = told("colour,shape\nred,round\nred,square\nblue,round\nblue,square\nred,round\n");
+    let (table, _) =
+        read("colour,shape\nred,round\nred,square\nblue,round\nblue,square\nred,round\n");
     assert_eq!((table.rows(), table.columns()), (5, 2));
 }
 
@@ -130,7 +134,7 @@ fn a_surprise_far_down_is_read_again() {
     for row in 0..3000 {
         text += &format!("{row},{}\n", if row < 1000 { "3".to_owned() } else { "many".to_owned() });
     }
-    let (table, told) = told(&text);
+    let (table, told) = read(&text);
     assert_eq!((table.rows(), kinds(&told)[1]), (3000, "yes/no"));
 }
 
@@ -145,7 +149,7 @@ fn pieces_are_as_the_whole() {
         };
         text += &format!("r{row},{},{word}\n", row % 7);
     }
-    let (table, told) = told(&text);
+    let (table, told) = read(&text);
     assert_eq!((table.rows(), kinds(&told)), (90_000, vec!["id", "number", "category"]));
     let words = column(&table, 1);
     assert_eq!(table.about().kind(1).levels().len(), 6);

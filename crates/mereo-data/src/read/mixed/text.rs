@@ -243,7 +243,8 @@ fn encoding_of(bytes: &[u8]) -> &'static Encoding {
         Ok(_) => UTF_8,
         Err(e) if e.error_len().is_none() => UTF_8,
         Err(_) => {
-            let mut detector = chardetng::EncodingDetector::new(chardetng::Iso2022JpDetection::Deny);
+            let mut detector =
+                chardetng::EncodingDetector::new(chardetng::Iso2022JpDetection::Deny);
             detector.feed(bytes, true);
             let guess = detector.guess(None, chardetng::Utf8Detection::Deny);
             if guess == UTF_8 { WINDOWS_1252 } else { guess }
@@ -255,7 +256,9 @@ fn decoded(bytes: &[u8], encoding: &'static Encoding) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
         // UTF-8 at the beginning and something else further down is most often from the west.
-        Err(_) if encoding == UTF_8 => WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned(),
+        Err(_) if encoding == UTF_8 => {
+            WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned()
+        }
         Err(_) => encoding.decode_without_bom_handling(bytes).0.into_owned(),
     }
 }

@@ -12,8 +12,7 @@ pub(super) struct Numbers {
     pub(super) why: String,
 }
 
-const MONEY: [&str; 12] =
-    ["$", "€", "£", "¥", "₹", "US$", "CHF", "USD", "EUR", "GBP", "kr", "zł"];
+const MONEY: [&str; 12] = ["$", "€", "£", "¥", "₹", "US$", "CHF", "USD", "EUR", "GBP", "kr", "zł"];
 
 /// What stands around and within numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,9 +45,21 @@ pub(super) fn numbers(texts: &[String], commas_are_points: bool) -> Option<Numbe
         return None;
     }
     let ways = if commas_are_points {
-        [(None, false), (Some('.'), true), (Some(','), false), (Some('\''), false), (Some(' '), false)]
+        [
+            (None, false),
+            (Some('.'), true),
+            (Some(','), false),
+            (Some('\''), false),
+            (Some(' '), false),
+        ]
     } else {
-        [(None, false), (Some(','), false), (Some('.'), true), (Some('\''), false), (Some(' '), false)]
+        [
+            (None, false),
+            (Some(','), false),
+            (Some('.'), true),
+            (Some('\''), false),
+            (Some(' '), false),
+        ]
     };
     let (values, (thousands, decimal_comma)) = ways.iter().find_map(|&(thousands, comma)| {
         let values: Option<Vec<f64>> = bare
@@ -57,9 +68,8 @@ pub(super) fn numbers(texts: &[String], commas_are_points: bool) -> Option<Numbe
             .collect();
         values.map(|values| (values, (thousands, comma)))
     })?;
-    let some = |mark: Option<char>| {
-        mark.filter(|&mark| bare.iter().flatten().any(|d| d.contains(mark)))
-    };
+    let some =
+        |mark: Option<char>| mark.filter(|&mark| bare.iter().flatten().any(|d| d.contains(mark)));
     let format = Format {
         thousands: some(thousands),
         decimal_comma,
@@ -77,7 +87,8 @@ pub(super) fn numbers(texts: &[String], commas_are_points: bool) -> Option<Numbe
     for sign in [&format.prefix, &format.suffix].into_iter().filter(|sign| !sign.is_empty()) {
         why.push(format!("`{}` taken off", sign.trim()));
     }
-    let why = if why.is_empty() { "numbers".to_owned() } else { format!("numbers: {}", why.join(", ")) };
+    let why =
+        if why.is_empty() { "numbers".to_owned() } else { format!("numbers: {}", why.join(", ")) };
     Some(Numbers { values, format, why })
 }
 
@@ -197,7 +208,9 @@ mod tests {
             assert_eq!(found, values, "{texts:?}");
             assert_eq!(again.replace(".0", ""), texts.join(" ").replace(",0", ""), "{texts:?}");
         }
-        for texts in [&["abc", "1"][..], &["1,2,3"], &["$1", "€2"], &["inf", "1"], &["1-2"], &["none"]] {
+        for texts in
+            [&["abc", "1"][..], &["1,2,3"], &["$1", "€2"], &["inf", "1"], &["1-2"], &["none"]]
+        {
             assert_eq!(read(texts), None, "{texts:?}");
         }
     }
