@@ -36,12 +36,13 @@ pub use learn::{
 #[doc(hidden)]
 pub use model::about_of;
 pub use model::{
-    Appearance, Asked, ClassView, Classify, Components, ComponentsView, DynModel, Encode, Estimate,
-    Explain, Features, Layers, LevelsView, Likelihood, Manifest, Model, ModelFile, OnRows, Options,
-    OwnColumns, ParamInfo, ParamType, ParamValue, Params, Parts, PartsView, Predict, Prediction,
-    Predictions, Reconstruct, RowLikelihood, Sample, Score, ScoreKind, Scores, Size, SizeTried,
-    Tensor, classify, draw_missing, encode, estimate, predict, read_options, reconstruct,
-    responsible_parts, sample, score, surprise,
+    Appearance, Asked, CellPrediction, ClassView, Classify, Components, ComponentsView, DynModel,
+    Encode, Estimate, Explain, Features, Layers, LevelsView, Likelihood, Manifest, Model,
+    ModelFile, Normal, OnRows, Options, OwnColumns, ParamInfo, ParamType, ParamValue, Params,
+    Parts, PartsView, Predict, PredictCells, Prediction, Predictions, Reconstruct, RowLikelihood,
+    Sample, Score, ScoreKind, Scores, Size, SizeTried, Tensor, classify, draw_missing, encode,
+    estimate, predict, predict_cells, read_options, reconstruct, responsible_parts, sample, score,
+    surprise,
 };
 pub use parallel::{in_parallel, map_in_parallel};
 pub use real::Real;

@@ -11,10 +11,10 @@
 //!
 //! `-2 log P(x_O) = |O| log 2π + Σ_{d∈O} log ψ_d + log |M| + Σ_{d∈O} (y_d - w_dᵀẑ)²/ψ_d + ẑᵀẑ`.
 //!
-//! A missing cell is expected to be `μ_d + w_dᵀẑ`.
+//! A missing cell is expected to be `μ_d + w_dᵀẑ`, and its variance is `ψ_d + w_dᵀM⁻¹w_d`.
 
 use mereo_core::math::{HALF_LOG_TWO_PI, cholesky, cholesky_solve, dot, packed};
-use mereo_core::{Batch, Random, Real};
+use mereo_core::{Batch, CellPrediction, Normal, Random, Real};
 use rand_distr::{Distribution, StandardNormal};
 
 /// Means, loadings and noise.
@@ -38,6 +38,8 @@ pub(crate) struct Belief<'a> {
     pub(crate) hidden: &'a [f64],
     /// The observed cells: column, and value less its mean.
     pub(crate) observed: &'a [(usize, f64)],
+    /// Packed `[N]`: the Cholesky factor of M.
+    pub(crate) factor: &'a [f64],
 }
 
 impl Gaussian {
@@ -84,6 +86,30 @@ impl Gaussian {
             let out = &mut out[belief.row * d..(belief.row + 1) * d];
             out.iter_mut().zip(&expected).for_each(|(x, e)| *x = T::from_f64(*e));
         });
+    }
+
+    /// Visits cells `(row, column)`, rows rising: `N(μ_d + w_dᵀẑ, ψ_d + w_dᵀM⁻¹w_d)`.
+    pub(crate) fn predict_cells_batch<T: Real>(
+        &self,
+        batch: &Batch<'_, T>,
+        cells: &[(usize, usize)],
+        visit: &mut dyn FnMut(usize, &CellPrediction),
+    ) {
+        let (n, d) = (self.components(), self.columns());
+        let mut thought = Thought::new(self);
+        let mut at = 0;
+        for own in cells.chunk_by(|a, b| a.0 == b.0) {
+            let belief = thought.of_row(self, batch, own[0].0);
+            for &(_, column) in own {
+                let loading: Vec<f64> = (0..n).map(|i| self.loading[i * d + column]).collect();
+                let mut solved = loading.clone();
+                cholesky_solve(belief.factor, n, &mut solved);
+                let mean = self.mean[column] + dot(&loading, belief.hidden);
+                let variance = self.noise[column] + dot(&loading, &solved).max(0.0);
+                visit(at, &CellPrediction::normals(vec![Normal { weight: 1.0, mean, variance }]));
+                at += 1;
+            }
+        }
     }
 
     pub(crate) fn encode_batch<T: Real>(&self, batch: &Batch<'_, T>, codes: &mut [T]) {
@@ -184,7 +210,7 @@ impl Thought {
             hidden.fill(0.0);
             log_density = f64::NEG_INFINITY;
         }
-        Belief { row, log_density, hidden, observed }
+        Belief { row, log_density, hidden, observed, factor }
     }
 }
 

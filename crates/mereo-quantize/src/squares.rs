@@ -9,7 +9,7 @@
 //! the shortest is taken: with `A = U Λ Uᵀ`, `v = U Λ⁺ Uᵀ B`, where Λ⁺ inverts what is above a share
 //! of the largest eigenvalue and is 0 elsewhere.
 
-use mereo_core::math::{Eigen, Matrix, eigen, product, product_tn};
+use mereo_core::math::{Array, Eigen, Matrix, eigen, product, product_tn};
 use serde::{Deserialize, Serialize};
 
 /// Eigenvalues below this share of the largest count as 0.
@@ -18,32 +18,28 @@ const NOTHING: f64 = 1e-10;
 /// The normal equations of P vectors in D columns.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Squares {
-    vectors: usize,
-    columns: usize,
     /// A of the rows that miss nothing, lower triangle, `[P, P]`.
-    shared: Vec<f64>,
-    /// A of the other rows by column, lower triangle, `[D, P, P]`; empty if there are none.
-    own: Vec<f64>,
+    shared: Array<2>,
+    /// A of the other rows by column, lower triangle, `[D, P, P]`; of no column if there are none.
+    own: Array<3>,
     /// B, `[P, D]`.
-    pub(crate) cross: Vec<f64>,
+    pub(crate) cross: Array<2>,
 }
 
 impl Squares {
     /// No rows. `holes` says whether there will be rows that miss cells.
     pub(crate) fn new(vectors: usize, columns: usize, holes: bool) -> Self {
         Self {
-            vectors,
-            columns,
-            shared: vec![0.0; vectors * vectors],
-            own: vec![0.0; if holes { columns * vectors * vectors } else { 0 }],
-            cross: vec![0.0; vectors * columns],
+            shared: Array::zeros([vectors, vectors]),
+            own: Array::zeros([if holes { columns } else { 0 }, vectors, vectors]),
+            cross: Array::zeros([vectors, columns]),
         }
     }
 
     /// Adds `weight a aᵀ` of a row that misses nothing, given the coefficients that are not 0 by
     /// rising number. What goes into `cross` is the caller's to add.
     pub(crate) fn add_complete(&mut self, weight: f64, coefficients: &[(usize, f64)]) {
-        add(&mut self.shared, self.vectors, weight, coefficients);
+        add(&mut self.shared, weight, coefficients);
     }
 
     /// The same for a row that observes only these columns.
@@ -53,9 +49,8 @@ impl Squares {
         coefficients: &[(usize, f64)],
         columns: impl Iterator<Item = usize>,
     ) {
-        let size = self.vectors * self.vectors;
         for d in columns {
-            add(&mut self.own[d * size..(d + 1) * size], self.vectors, weight, coefficients);
+            add(self.own.at_mut([d]), weight, coefficients);
         }
     }
 
@@ -68,8 +63,7 @@ impl Squares {
         states: usize,
         observed: Option<&[usize]>,
     ) {
-        let size = self.vectors * self.vectors;
-        let vectors = self.vectors;
+        let [vectors, _] = self.shared.shape();
         let add = |sums: &mut [f64]| {
             for (at, &(i, a)) in chances.iter().enumerate() {
                 let row = &mut sums[i * vectors..];
@@ -82,16 +76,16 @@ impl Squares {
         match observed {
             None => add(&mut self.shared),
             Some(columns) => {
-                columns.iter().for_each(|d| add(&mut self.own[d * size..(d + 1) * size]));
+                columns.iter().for_each(|&d| add(self.own.at_mut([d])));
             }
         }
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
         for (sums, more) in [
-            (&mut self.shared, &other.shared),
-            (&mut self.own, &other.own),
-            (&mut self.cross, &other.cross),
+            (&mut *self.shared, &*other.shared),
+            (&mut *self.own, &*other.own),
+            (&mut *self.cross, &*other.cross),
         ] {
             for (a, b) in sums.iter_mut().zip(more) {
                 *a += b;
@@ -100,32 +94,34 @@ impl Squares {
     }
 
     pub(crate) fn reset(&mut self) {
-        for sums in [&mut self.shared, &mut self.own, &mut self.cross] {
+        for sums in [&mut *self.shared, &mut *self.own, &mut *self.cross] {
             sums.fill(0.0);
         }
     }
 
     /// The vectors, `[P, D]`: the shortest that solve the equations.
     pub(crate) fn solve(&self, out: &mut [f64]) {
-        let (p, d) = (self.vectors, self.columns);
+        let [p, d] = self.cross.shape();
         if self.own.iter().all(|&v| v == 0.0) {
             let inverse = pseudo_inverse(&self.shared, p);
-            product(out, Matrix::new(&inverse, p, p), Matrix::new(&self.cross, p, d), false);
+            product(out, Matrix::new(&inverse, p, p), self.cross.view(), false);
             return;
         }
-        for (column, own) in self.own.chunks_exact(p * p).enumerate() {
+        for (column, own) in self.own.chunks_exact((p * p).max(1)).enumerate() {
             let sum: Vec<f64> = self.shared.iter().zip(own).map(|(a, b)| a + b).collect();
             let inverse = pseudo_inverse(&sum, p);
             for (i, row) in inverse.chunks_exact(p).enumerate() {
-                out[i * d + column] =
-                    row.iter().enumerate().map(|(j, v)| v * self.cross[j * d + column]).sum();
+                let cross = self.cross.column(column);
+                out[i * d + column] = row.iter().zip(cross).map(|(v, b)| v * b).sum();
             }
         }
     }
 }
 
 /// `sums += weight a aᵀ`, lower triangle.
-fn add(sums: &mut [f64], vectors: usize, weight: f64, coefficients: &[(usize, f64)]) {
+fn add(sums: &mut [f64], weight: f64, coefficients: &[(usize, f64)]) {
+    // Of a `[P, P]` matrix.
+    let vectors = sums.len().isqrt();
     for (at, &(i, a)) in coefficients.iter().enumerate() {
         let row = &mut sums[i * vectors..];
         for &(j, b) in &coefficients[..=at] {

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use mereo_core::{
-    About, Absent, Batch, Block, Context, Error, Lane, Manifest, Model, ModelFile, Options,
-    ParamInfo, ParamType, Params, Plan, Real, Result, ScoreKind, Silent, Source, Table, Training,
-    encode, reconstruct, sample, score,
+    About, Absent, Batch, Block, CellPrediction, Context, Error, Lane, Manifest, Model, ModelFile,
+    Options, ParamInfo, ParamType, Params, Plan, Real, Result, ScoreKind, Silent, Source, Table,
+    Training, encode, predict_cells, reconstruct, sample, score,
 };
 use serde_json::json;
 
@@ -48,6 +48,7 @@ fn of_cells<M: Model, T: Real>(laws: Laws) {
         the_bound_never_falls::<M>(&training, laws);
         capabilities_are_as_declared::<M, T>(&model, rows);
         rows_one_by_one_equal_a_batch::<M, T>(&model, rows);
+        predictions_are_sound::<M, T>(&model, rows);
         a_file_brings_it_back::<M, T>(&model, rows);
         any_threads_and_any_source_give_the_same_bytes::<M, T>(rows);
     }
@@ -155,6 +156,7 @@ fn capabilities_are_as_declared<M: Model, T: Real>(model: &M, rows: &Table<T>) {
         ("sample", model.sampler().is_some()),
         ("parts", model.parts().is_some()),
         ("explain", model.explainer::<T>().is_some()),
+        ("cells", model.cell_predictor::<T>().is_some()),
         ("predict", model.predictor::<T>().is_some()),
         ("components", model.components().is_some()),
         ("layers", model.layers().is_some()),
@@ -198,6 +200,25 @@ fn rows_one_by_one_equal_a_batch<M: Model, T: Real>(model: &M, rows: &Table<T>) 
             same(&own, &all[row..=row], rounding::<T>(), &format!("{}: scores", M::KIND));
         }
     }
+}
+
+/// Whatever cells are asked for, in whatever order, comes as it would alone, with a spread above 0.
+fn predictions_are_sound<M: Model, T: Real>(model: &M, rows: &Table<T>) {
+    let Some(cell_predictor) = model.cell_predictor::<T>() else { return };
+    let context = Context::new(0).with_threads(2).unwrap();
+    let cells: Vec<(usize, usize)> =
+        (0..40).map(|i| (i * 17 % ROWS, i * 3 % rows.columns())).collect();
+    let tell =
+        |p: &CellPrediction| [p.mean(), p.median(), p.deviation(), p.log_density(p.median())];
+    let all = predict_cells(cell_predictor, rows, &cells, &context, tell).unwrap();
+    for (cell, told) in cells.iter().zip(&all) {
+        assert!(told.iter().all(|x| x.is_finite()) && told[2] > 0.0, "{}: {told:?}", M::KIND);
+        let alone = rows.select_rows(&[cell.0]);
+        let own = predict_cells(cell_predictor, &alone, &[(0, cell.1)], &context, tell).unwrap();
+        same(&own[0], told, rounding::<T>(), &format!("{}: the cell {cell:?}", M::KIND));
+    }
+    assert!(predict_cells(cell_predictor, rows, &[(ROWS, 0)], &context, tell).is_err());
+    assert!(predict_cells(cell_predictor, rows, &[(0, rows.columns())], &context, tell).is_err());
 }
 
 fn wide<T: Real>(values: &[T]) -> Vec<f64> {

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use mereo_core::{
     ClassView, Classify, ComponentsView, DynModel, Encode, Error, Estimate, Explain, Features,
-    Layers, LevelsView, Manifest, Model, ModelFile, PartsView, Predict, Real, Reconstruct, Result,
-    Sample, Score,
+    Layers, LevelsView, Manifest, Model, ModelFile, PartsView, Predict, PredictCells, Real,
+    Reconstruct, Result, Sample, Score,
 };
 
 use crate::models::model;
@@ -407,6 +407,27 @@ impl AnyModel {
     /// ```
     pub fn explainer<T: Real>(&self) -> Option<&dyn Explain<T>> {
         T::on_rows(&*self.0).explainer
+    }
+
+    /// Cells to what they may be.
+    ///
+    /// ```
+    /// use mereo::{Context, Dense, CellPrediction, Table, predict_cells};
+    /// # use mereo::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("fa"));
+    /// # file.insert("mean", Tensor::new(vec![2], vec![1.0, 2.0]));
+    /// # file.insert("component", Tensor::new(vec![1, 2], vec![1.0, 1.0]));
+    /// # file.insert("noise", Tensor::new(vec![2], vec![1.0, 1.0]));
+    /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
+    /// let table = Table::from(Dense::new(1, 2, vec![3.0, f64::NAN])?);
+    /// if let Some(cell_predictor) = model.cell_predictor::<f64>() {
+    ///     let told = predict_cells(cell_predictor, &table, &[(0, 1)], &Context::new(0), CellPrediction::mean)?;
+    ///     assert!((told[0] - 3.0).abs() < 1e-12);
+    /// }
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn cell_predictor<T: Real>(&self) -> Option<&dyn PredictCells<T>> {
+        T::on_rows(&*self.0).cell_predictor
     }
 
     /// Rows to the distributions of their cells: probabilities of levels, means and deviations, draws, surprise.

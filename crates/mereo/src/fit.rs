@@ -14,9 +14,6 @@ use crate::models::{AnyParams, Rows, model};
 use crate::tables::Unfold;
 use crate::{Fitted, models};
 
-/// Models that know kinds of columns by themselves.
-const TAKE_KINDS: [&str; 0] = [];
-
 /// How often the means of a model are about in memory while it is learned: means and variances of
 /// the state at hand, the best so far, and the sums of a few shards.
 const COPIES: usize = 12;
@@ -37,6 +34,7 @@ pub struct Fit {
     steps: Vec<StepKind>,
     plan: Plan,
     context: Context,
+    unfold: bool,
 }
 
 impl Fit {
@@ -49,7 +47,7 @@ impl Fit {
     /// The same for parameters of any kind of model.
     pub fn of(params: AnyParams) -> Self {
         let plan = Plan { restarts: params.kind().restarts, ..Plan::default() };
-        Self { params, steps: Vec::new(), plan, context: Context::new(0) }
+        Self { params, steps: Vec::new(), plan, context: Context::new(0), unfold: false }
     }
 
     /// A model by its name, with options by theirs.
@@ -112,6 +110,14 @@ impl Fit {
         self
     }
 
+    /// Unfolds every column of words into columns of 0 and 1, for models of numbers: what comes out is folded
+    /// again.
+    #[must_use]
+    pub fn unfold(mut self) -> Self {
+        self.unfold = true;
+        self
+    }
+
     /// What was chosen for the model.
     pub fn params(&self) -> &AnyParams {
         &self.params
@@ -135,7 +141,7 @@ impl Fit {
         manifest.id.clone_from(&about.id_name);
         manifest.label.clone_from(&about.label_name);
         manifest.formats.clone_from(&about.formats);
-        let held = match about.kinds.clone().filter(|_| about.is_mixed() && !self.takes_kinds()) {
+        let held = match about.kinds.clone().filter(|_| about.is_mixed() && self.unfold) {
             Some(kinds) => {
                 let names = (0..kinds.len()).map(|c| column_name(about.names.as_deref(), c));
                 let own = OwnColumns { columns: names.collect(), kinds };
@@ -180,11 +186,6 @@ impl Fit {
         manifest.training = Some(training);
         drop(ready);
         Ok(Fitted { path: PathBuf::new(), model, manifest, steps })
-    }
-
-    /// Whether the model knows kinds of columns by itself; for others words are unfolded.
-    fn takes_kinds(&self) -> bool {
-        TAKE_KINDS.contains(&self.params.kind().name)
     }
 
     /// Complains about a model that the machine could not hold while it is learned.

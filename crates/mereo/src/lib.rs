@@ -54,9 +54,9 @@
 //!
 //! [`models`] lists them with what can be chosen for each and what it can do; so does `docs/models.md`.
 //!
-//! | parts | mixtures | codebooks and features | linear |
-//! |---|---|---|---|
-//! | [`Mcvq`](parts::Mcvq), [`Mcfa`](parts::Mcfa) | [`Gmm`](mixture::Gmm), [`Student`](mixture::Student), [`DeepGmm`](mixture::DeepGmm) | [`Vq`](quantize::Vq), [`Gvq`](quantize::Gvq), [`Cvq`](quantize::Cvq) | [`Pca`](linear::Pca), [`Ppca`](linear::Ppca), [`Fa`](linear::Fa), [`Nmf`](linear::Nmf) |
+//! | parts | mixtures | codebooks and features | linear | ratings |
+//! |---|---|---|---|---|
+//! | [`Mcvq`](parts::Mcvq), [`Mcfa`](parts::Mcfa) | [`Gmm`](mixture::Gmm), [`Student`](mixture::Student), [`DeepGmm`](mixture::DeepGmm) | [`Vq`](quantize::Vq), [`Gvq`](quantize::Gvq), [`Cvq`](quantize::Cvq) | [`Pca`](linear::Pca), [`Ppca`](linear::Ppca), [`Fa`](linear::Fa), [`Nmf`](linear::Nmf) | [`Aspect`](ratings::Aspect), [`Urp`](ratings::Urp), [`Bfa`](ratings::Bfa) |
 //!
 //! A model of your own is a type that implements [`Model`]: `examples/poisson_mixture.rs` has a whole one.
 
@@ -85,6 +85,7 @@ pub use mereo_map as map;
 pub use mereo_mixture as mixture;
 pub use mereo_parts as parts;
 pub use mereo_quantize as quantize;
+pub use mereo_ratings as ratings;
 pub use models::{AnyParams, ModelKind, answers, model, models, models_in_markdown};
 pub use page::{Names, write_report};
 pub use tables::{

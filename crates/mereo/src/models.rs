@@ -36,6 +36,9 @@ macro_rules! for_each_model {
             nmf: $crate::linear::Nmf,
             gvq: $crate::quantize::Gvq,
             cvq: $crate::quantize::Cvq,
+            aspect: $crate::ratings::Aspect,
+            urp: $crate::ratings::Urp,
+            bfa: $crate::ratings::Bfa,
         }
     };
 }
@@ -177,6 +180,7 @@ pub fn answers() -> Vec<Answer> {
     all.extend(mereo_quantize::answers());
     all.extend(mereo_mixture::answers());
     all.extend(mereo_linear::answers());
+    all.extend(mereo_ratings::answers());
     all
 }
 

@@ -159,6 +159,33 @@ fn models() -> Vec<Parts> {
             tensors: vec![tensor("component", &[2, 2], &[0.6, 0.4, 0.0, 1.0])],
         },
         Parts {
+            manifest: r#"{"format":1,"model":"aspect"}"#.to_owned(),
+            tensors: vec![
+                tensor("mean", &[2, 2], mean),
+                tensor("tempering", &[2], &[0.8, 0.5]),
+                tensor("variance", &[2, 2], &[1.0; 4]),
+                tensor("weight", &[2], &[0.25, 0.75]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"urp"}"#.to_owned(),
+            tensors: vec![
+                tensor("level", &[1, 2, 2], &[0.9, 0.1, 0.2, 0.8]),
+                tensor("prior", &[1], &[0.5]),
+                tensor("value", &[2], &[1.0, 5.0]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"bfa"}"#.to_owned(),
+            tensors: vec![
+                tensor("bias_variance", &[1], &[0.2]),
+                tensor("component", &[1, 2], &[0.6, -0.8]),
+                tensor("covariance", &[2, 3], &[0.1, 0.05, 0.2, 0.1, 0.0, 0.1]),
+                tensor("mean", &[2], &[1.0, 2.0]),
+                tensor("noise", &[2], &[0.5, 0.25]),
+            ],
+        },
+        Parts {
             manifest: r#"{"format":1,"model":"gvq"}"#.to_owned(),
             tensors: vec![
                 tensor("feature", &[2, 1, 2], mean),

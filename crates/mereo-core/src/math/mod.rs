@@ -1,17 +1,21 @@
 //! The mathematics that models share: matrix products and factors, exponentials, log-sum-exp,
 //! minimisation.
 
+mod array;
 pub mod exp;
 mod factors;
 mod gamma;
 mod lbfgs;
 pub(crate) mod ln;
+mod normal;
 mod symmetric;
 
+pub use array::Array;
 pub use exp::exp_in_place;
 pub use factors::{Whitening, inverse, product_upper, whitening};
 pub use gamma::{digamma, ln_gamma};
 pub use lbfgs::minimise;
+pub use normal::{normal_cdf, normal_log_density};
 pub use symmetric::{
     Eigen, cholesky, cholesky_inverse, cholesky_solve, eigen, leading_eigen, orient, packed,
 };
@@ -70,6 +74,22 @@ impl<'a, T: Real> Matrix<'a, T> {
     pub fn first_columns(self, columns: usize) -> Self {
         assert!(columns <= self.columns, "{columns} columns asked of {}", self.columns);
         Self { columns, ..self }
+    }
+
+    /// Number of rows.
+    pub fn rows(self) -> usize {
+        self.rows
+    }
+
+    /// One row.
+    ///
+    /// ```
+    /// use mereo_core::math::Matrix;
+    /// assert_eq!(Matrix::new(&[1.0, 2.0, 3.0, 4.0], 2, 2).row(1), [3.0, 4.0]);
+    /// ```
+    #[inline(always)]
+    pub fn row(self, row: usize) -> &'a [T] {
+        &self.values[row * self.stride..][..self.columns]
     }
 
     fn view(self) -> MatRef<'a, T> {

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::{
     ClassView, Classify, ComponentsView, Encode, Estimate, Explain, Features, Layers, LevelsView,
-    Manifest, ModelFile, Params, PartsView, Predict, Reconstruct, Sample, Score, SizeTried,
+    Manifest, ModelFile, Params, PartsView, Predict, PredictCells, Reconstruct, Sample, Score,
+    SizeTried,
 };
 use crate::{Context, Observer, Plan, Real, Result, Source, Training};
 
@@ -85,6 +86,11 @@ pub trait Model: Clone + Debug + PartialEq + Send + Sync + 'static {
 
     /// Which part is responsible for each cell.
     fn explainer<T: Real>(&self) -> Option<&dyn Explain<T>> {
+        None
+    }
+
+    /// Cells to what they may be.
+    fn cell_predictor<T: Real>(&self) -> Option<&dyn PredictCells<T>> {
         None
     }
 
@@ -200,6 +206,8 @@ pub struct OnRows<'a, T: Real> {
     pub classifier: Option<&'a dyn Classify<T>>,
     /// See [`Model::explainer`].
     pub explainer: Option<&'a dyn Explain<T>>,
+    /// See [`Model::cell_predictor`].
+    pub cell_predictor: Option<&'a dyn PredictCells<T>>,
     /// See [`Model::predictor`].
     pub predictor: Option<&'a dyn Predict<T>>,
 }
@@ -219,6 +227,7 @@ impl<'a, T: Real> OnRows<'a, T> {
             estimator: model.estimator(),
             classifier: model.classifier(),
             explainer: model.explainer(),
+            cell_predictor: model.cell_predictor(),
             predictor: model.predictor(),
         }
     }
@@ -335,6 +344,11 @@ macro_rules! capabilities {
     };
     (@ explain) => {
         fn explainer<T: $crate::Real>(&self) -> Option<&dyn $crate::Explain<T>> {
+            Some(self)
+        }
+    };
+    (@ cells) => {
+        fn cell_predictor<T: $crate::Real>(&self) -> Option<&dyn $crate::PredictCells<T>> {
             Some(self)
         }
     };

@@ -1,6 +1,7 @@
 //! What a learned model can do, and the file it is kept in.
 
 mod capability;
+mod cells;
 mod file;
 mod kind;
 mod likelihood;
@@ -13,6 +14,7 @@ pub use capability::{
     Reconstruct, Sample, Score, ScoreKind, Scores, encode, reconstruct, responsible_parts, sample,
     score,
 };
+pub use cells::{CellPrediction, Normal, PredictCells, predict_cells};
 pub use file::{Manifest, ModelFile, OwnColumns, SizeTried, Tensor};
 pub use kind::{DynModel, Model, OnRows};
 pub use likelihood::{

@@ -62,7 +62,7 @@ impl Model for Ppca {
     ];
     type Params = PpcaParams;
 
-    mereo_core::capabilities!(encode, reconstruct, score, sample, components);
+    mereo_core::capabilities!(encode, reconstruct, score, cells, sample, components);
 
     fn fit<T: Real>(
         params: &PpcaParams,
@@ -100,7 +100,7 @@ impl Model for Fa {
     ];
     type Params = FaParams;
 
-    mereo_core::capabilities!(encode, reconstruct, score, sample, components);
+    mereo_core::capabilities!(encode, reconstruct, score, cells, sample, components);
 
     fn fit<T: Real>(
         params: &FaParams,

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use mereo_core::{
-    Batch, Components, ComponentsView, Encode, Manifest, ModelFile, Random, Real, Reconstruct,
-    Result, Sample, Score, ScoreKind, Tensor,
+    Batch, CellPrediction, Components, ComponentsView, Encode, Manifest, ModelFile, PredictCells,
+    Random, Real, Reconstruct, Result, Sample, Score, ScoreKind, Tensor,
 };
 
 use crate::files::{take_components, take_noise};
@@ -81,6 +81,22 @@ macro_rules! factor_model {
             /// `μ + Wᵀẑ`: in missing cells, their expectation given the observed ones.
             fn reconstruct_batch(&self, batch: &Batch<'_, T>, out: &mut [T]) {
                 self.gaussian.reconstruct_batch(batch, out);
+            }
+        }
+
+        impl<T: Real> PredictCells<T> for $model {
+            fn expects_columns(&self) -> Option<usize> {
+                Some(self.columns())
+            }
+
+            /// Gaussian: as sure as the factors are known, and no surer than the noise.
+            fn predict_cells_batch(
+                &self,
+                batch: &Batch<'_, T>,
+                cells: &[(usize, usize)],
+                visit: &mut dyn FnMut(usize, &CellPrediction),
+            ) {
+                self.gaussian.predict_cells_batch(batch, cells, visit);
             }
         }
 

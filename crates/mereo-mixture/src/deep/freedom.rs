@@ -136,7 +136,7 @@ fn common(one: LayerKind, other: LayerKind, d: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use mereo_core::math::eigen;
+    use mereo_core::math::{Array, eigen};
     use mereo_core::{Context, Random};
     use rand_distr::{Distribution, StandardNormal};
 
@@ -197,7 +197,7 @@ mod tests {
                 (own, moves)
             }
         };
-        (Affine { matrix, offset }, moves)
+        (Affine { matrix: Array::new([d, d], matrix), offset }, moves)
     }
 
     /// The rank of the derivatives of all paths' means and covariances.
@@ -206,8 +206,7 @@ mod tests {
         let mut moves = Vec::new();
         let mut layers = Vec::new();
         for (l, &(kind, size)) in kinds.iter().enumerate() {
-            let mut layer =
-                Layer { kind, transform: vec![0.0; size * d * d], bias: vec![0.0; size * d] };
+            let mut layer = Layer::zeros(kind, size, d);
             for c in 0..size {
                 let (map, own) = component(kind, d, &mut random);
                 layer.set(c, &map);

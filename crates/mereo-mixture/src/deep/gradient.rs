@@ -18,7 +18,7 @@
 
 use std::ops::Range;
 
-use mereo_core::math::{Matrix, inverse, product, product_tn};
+use mereo_core::math::{Array, Matrix, inverse, product, product_tn};
 
 use super::LayerKind;
 use super::affine::{Affine, congruent};
@@ -72,43 +72,37 @@ impl Node {
 
     fn step(&self, back: &Affine, rate: f64) -> Option<Affine> {
         let (d, width) = (self.columns, self.columns + 1);
-        let one: Vec<f64> = (0..width * width).map(|i| f64::from(i / width == i % width)).collect();
-        let mut slope = one[..d * width].to_vec();
-        let (mut omega, mut expected) = (vec![0.0; d * d], vec![0.0; width * width]);
+        let one = Array::identity(width);
+        let mut slope = Array::new([d, width], one[..d * width].to_vec());
+        let (mut omega, mut expected) = (Array::zeros([d, d]), Array::zeros([width, width]));
         let theta = back.extended();
         for above in &self.above {
-            let share = above.moments[d * width + d] / self.count;
+            let share = above.moments.row(d)[d] / self.count;
             if !(share > 0.0) {
                 continue;
             }
-            let told = congruent(&theta, &above.moments, width);
-            let told: Vec<f64> = told.iter().map(|m| -m / self.count).collect();
+            let mut told = congruent(&theta, &above.moments);
+            told.iter_mut().for_each(|m| *m = -*m / self.count);
             let map = above.map.extended();
-            let (mut half, mut own) = (vec![0.0; d * width], vec![0.0; d * d]);
-            let root = Matrix::new(&above.map.matrix, d, d);
+            let (mut half, mut own) = (Array::zeros([d, width]), Array::zeros([d, d]));
+            let root = above.map.matrix.view();
             product_tn(&mut own, root, root, false);
             product_tn(&mut half, root, Matrix::new(&map, d, width), false);
-            product(
-                &mut slope,
-                Matrix::new(&half, d, width),
-                Matrix::new(&told, width, width),
-                true,
-            );
+            product(&mut slope, half.view(), told.view(), true);
             omega.iter_mut().zip(&own).for_each(|(o, v)| *o += share * v);
-            let model = congruent(&above.map.inverse()?.extended(), &one, width);
+            let model = congruent(&above.map.inverse()?.extended(), &one);
             expected.iter_mut().zip(&model).for_each(|(e, m)| *e += share * m);
         }
         let (omega, expected) = (inverse(&omega, d)?.0, inverse(&expected, width)?.0);
-        let (mut half, mut change) = (vec![0.0; d * width], vec![0.0; d * width]);
-        product(&mut half, Matrix::new(&omega, d, d), Matrix::new(&slope, d, width), false);
-        let right = Matrix::new(&expected, width, width);
-        product(&mut change, Matrix::new(&half, d, width), right, false);
-        let squares = change.chunks_exact(width).flat_map(|row| &row[..d]).map(|v| v * v);
+        let (mut half, mut change) = (Array::zeros([d, width]), Array::zeros([d, width]));
+        product(&mut half, Matrix::new(&omega, d, d), slope.view(), false);
+        product(&mut change, half.view(), Matrix::new(&expected, width, width), false);
+        let squares = change.rows().flat_map(|row| &row[..d]).map(|v| v * v);
         let rate = rate.min(MOST_CHANGE / squares.sum::<f64>().sqrt());
-        let mut turn = Affine { matrix: Vec::with_capacity(d * d), offset: Vec::with_capacity(d) };
-        for (i, row) in change.chunks_exact(width).enumerate() {
-            turn.matrix.extend((0..d).map(|j| f64::from(i == j) + rate * row[j]));
-            turn.offset.push(rate * row[d]);
+        let mut turn = Affine { matrix: Array::identity(d), offset: vec![0.0; d] };
+        for (i, row) in change.rows().enumerate() {
+            turn.matrix.row_mut(i).iter_mut().zip(row).for_each(|(m, v)| *m += rate * v);
+            turn.offset[i] = rate * row[d];
         }
         Some(turn.after(back))
     }
@@ -120,9 +114,9 @@ fn towards(from: &Affine, to: &Affine, rate: f64) -> Option<Affine> {
     let between = |a: &[f64], b: &[f64]| -> Vec<f64> {
         a.iter().zip(b).map(|(a, b)| a + rate * (b - a)).collect()
     };
-    let turns = (0..d).any(|i| from.matrix[i * d + i] * to.matrix[i * d + i] <= 0.0);
+    let turns = (0..d).any(|i| from.matrix.row(i)[i] * to.matrix.row(i)[i] <= 0.0);
     (!turns).then(|| Affine {
-        matrix: between(&from.matrix, &to.matrix),
+        matrix: Array::new([d, d], between(&from.matrix, &to.matrix)),
         offset: between(&from.offset, &to.offset),
     })
 }

@@ -5,7 +5,7 @@
 //! gradient, `Hθ`, at a cost that does not grow with the number of paths above, where the sum
 //! over u needs two products for each. H has some D⁴ numbers, so this is for few columns.
 
-use mereo_core::math::{Matrix, dot, product, product_tn};
+use mereo_core::math::{Array, Matrix, dot, product, product_tn};
 
 /// Most columns: H takes 8 D²(D+1)² bytes.
 pub(super) const MOST_COLUMNS: usize = 64;
@@ -15,8 +15,7 @@ const READING: usize = 4;
 
 /// `Σ Ω ⊗ Φ`.
 pub(super) struct Kronecker {
-    size: usize,
-    matrix: Vec<f64>,
+    matrix: Array<2>,
 }
 
 impl Kronecker {
@@ -27,29 +26,27 @@ impl Kronecker {
     }
 
     /// Of pairs `Ω [D, D]` and `Φ [D+1, D+1]`.
-    pub(super) fn new(pairs: &[(Vec<f64>, Vec<f64>)], d: usize) -> Self {
+    pub(super) fn new(pairs: &[(Array<2>, Array<2>)], d: usize) -> Self {
         let (width, size) = (d + 1, d * (d + 1));
         let omegas: Vec<f64> = pairs.iter().flat_map(|(omega, _)| omega.iter().copied()).collect();
         let phis: Vec<f64> = pairs.iter().flat_map(|(_, phi)| phi.iter().copied()).collect();
-        let mut apart = vec![0.0; size * size];
+        let mut apart = Array::zeros([d, d, width, width]);
         let left = Matrix::new(&omegas, pairs.len(), d * d);
         product_tn(&mut apart, left, Matrix::new(&phis, pairs.len(), width * width), false);
         // From (i, k), (j, l) to (i, j), (k, l).
-        let mut matrix = vec![0.0; size * size];
-        for (row, out) in matrix.chunks_exact_mut(size).enumerate() {
+        let mut matrix = Array::zeros([size, size]);
+        for (row, out) in matrix.rows_mut().enumerate() {
             let (i, j) = (row / width, row % width);
             for (k, out) in out.chunks_exact_mut(width).enumerate() {
-                let from = ((i * d + k) * width + j) * width;
-                out.copy_from_slice(&apart[from..from + width]);
+                out.copy_from_slice(apart.at([i, k, j]));
             }
         }
-        Self { size, matrix }
+        Self { matrix }
     }
 
     /// `½ θᵀHθ + linearᵀθ` and, in `gradient`, `Hθ + linear`.
     pub(super) fn quadratic(&self, linear: &[f64], theta: &[f64], gradient: &mut [f64]) -> f64 {
-        let given = Matrix::new(theta, self.size, 1);
-        product(gradient, Matrix::new(&self.matrix, self.size, self.size), given, false);
+        product(gradient, self.matrix.view(), Matrix::new(theta, theta.len(), 1), false);
         let value = 0.5 * dot(theta, gradient) + dot(theta, linear);
         gradient.iter_mut().zip(linear).for_each(|(g, l)| *g += l);
         value

@@ -4,35 +4,40 @@ use serde::{Deserialize, Serialize};
 
 use super::LayerKind;
 use super::affine::Affine;
-use mereo_core::math::{Matrix, product_nt};
+use mereo_core::math::{Array, product_nt};
 
 /// One layer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Layer {
     pub(super) kind: LayerKind,
     /// `[N, D, D]`.
-    pub(super) transform: Vec<f64>,
+    pub(super) transform: Array<3>,
     /// `[N, D]`.
-    pub(super) bias: Vec<f64>,
+    pub(super) bias: Array<2>,
 }
 
 impl Layer {
-    pub(super) fn size(&self, columns: usize) -> usize {
-        self.bias.len() / columns.max(1)
+    /// Components that change nothing yet: all transforms are 0.
+    pub(super) fn zeros(kind: LayerKind, size: usize, d: usize) -> Self {
+        Self { kind, transform: Array::zeros([size, d, d]), bias: Array::zeros([size, d]) }
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.bias.shape()[0]
     }
 
     /// `z ↦ A z + b`.
-    pub(super) fn map(&self, component: usize, d: usize) -> Affine {
+    pub(super) fn map(&self, component: usize) -> Affine {
+        let [_, d, _] = self.transform.shape();
         Affine {
-            matrix: self.transform[component * d * d..(component + 1) * d * d].to_vec(),
-            offset: self.bias[component * d..(component + 1) * d].to_vec(),
+            matrix: Array::new([d, d], self.transform.at([component]).to_vec()),
+            offset: self.bias.row(component).to_vec(),
         }
     }
 
     pub(super) fn set(&mut self, component: usize, map: &Affine) {
-        let d = map.offset.len();
-        self.transform[component * d * d..(component + 1) * d * d].copy_from_slice(&map.matrix);
-        self.bias[component * d..(component + 1) * d].copy_from_slice(&map.offset);
+        self.transform.at_mut([component]).copy_from_slice(&map.matrix);
+        self.bias.row_mut(component).copy_from_slice(&map.offset);
     }
 }
 
@@ -47,7 +52,7 @@ pub(super) struct Layers {
 
 impl Layers {
     pub(super) fn sizes(&self) -> Vec<usize> {
-        self.layers.iter().map(|layer| layer.size(self.columns)).collect()
+        self.layers.iter().map(Layer::size).collect()
     }
 
     /// The maps of all paths through the layers `from..to` (the top one first), in the order of their
@@ -55,14 +60,11 @@ impl Layers {
     /// if a transform has no inverse.
     fn maps(&self, range: std::ops::Range<usize>, down: bool) -> Option<Vec<Affine>> {
         let d = self.columns;
-        let identity = Affine {
-            matrix: (0..d * d).map(|i| f64::from(i / d == i % d)).collect(),
-            offset: vec![0.0; d],
-        };
+        let identity = Affine { matrix: Array::identity(d), offset: vec![0.0; d] };
         let mut maps = vec![identity];
         for layer in &self.layers[range] {
-            let own = (0..layer.size(d))
-                .map(|c| if down { Some(layer.map(c, d)) } else { layer.map(c, d).inverse() })
+            let own = (0..layer.size())
+                .map(|c| if down { Some(layer.map(c)) } else { layer.map(c).inverse() })
                 .collect::<Option<Vec<_>>>()?;
             let longer = maps.iter().flat_map(|above| {
                 own.iter().map(move |own| if down { own.after(above) } else { above.after(own) })
@@ -90,8 +92,7 @@ impl Layers {
         let mut covariance = vec![0.0; maps.len() * d * d];
         let pieces = covariance.chunks_exact_mut(d * d).zip(&maps);
         mereo_core::in_parallel(pieces, |(out, map)| {
-            let matrix = Matrix::new(&map.matrix, d, d);
-            product_nt(out, matrix, matrix, false);
+            product_nt(out, map.matrix.view(), map.matrix.view(), false);
         });
         (mean, covariance)
     }
@@ -144,7 +145,7 @@ impl Layers {
 
     /// How common each component of a layer is.
     pub(super) fn usage(&self, layer: usize) -> Vec<f64> {
-        usage(&self.path_weight, self.around(layer).1, self.layers[layer].size(self.columns))
+        usage(&self.path_weight, self.around(layer).1, self.layers[layer].size())
     }
 }
 

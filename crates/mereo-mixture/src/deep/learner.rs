@@ -1,5 +1,6 @@
 //! The passes of the Deep Gaussian mixture: see the [module](super) for the derivation.
 
+use mereo_core::math::Array;
 use mereo_core::slots::{Frame, Survey, WorstRows, responsibilities};
 use mereo_core::{
     Batch, Context, Facts, Learner, Memory, Pass, Real, Result, Source, Start, Statistics,
@@ -34,6 +35,45 @@ pub(crate) struct State {
     pub(super) layers: Layers,
     /// How often unused components were revived.
     pub(super) reseeds: u32,
+}
+
+impl State {
+    /// Makes each unused component a copy of the most used one of its layer.
+    fn revive(&mut self) -> Vec<String> {
+        let layers = &mut self.layers;
+        let mut notes = Vec::new();
+        if self.reseeds >= MOST_RESEEDS {
+            return notes;
+        }
+        for layer in 0..layers.layers.len() {
+            let size = layers.layers[layer].size();
+            let below = layers.around(layer).1;
+            for component in 0..size {
+                let used = usage(&layers.path_weight, below, size);
+                if used[component] * size as f64 >= EMPTY {
+                    continue;
+                }
+                let most = (0..size).fold(0, |best, c| if used[c] > used[best] { c } else { best });
+                let mut map = layers.layers[layer].map(most);
+                let by = if component % 2 == 0 { REVIVED } else { 1.0 / REVIVED };
+                map.matrix.iter_mut().for_each(|v| *v *= by);
+                layers.layers[layer].set(component, &map);
+                for path in (0..layers.path_weight.len()).filter(|p| p / below % size == most) {
+                    let half = 0.5 * layers.path_weight[path];
+                    layers.path_weight[path] = half;
+                    let copy = path - most * below + component * below;
+                    layers.path_weight[copy] += half;
+                }
+                notes.push(format!(
+                    "unused component {component} of layer {} revived as a copy of {most}",
+                    layer + 1
+                ));
+            }
+        }
+        normalise(&mut layers.path_weight);
+        self.reseeds += u32::from(!notes.is_empty());
+        notes
+    }
 }
 
 /// Learns a Deep Gaussian mixture by EM.
@@ -156,22 +196,27 @@ impl<T: Real> DeepLearner<T> {
     }
 
     /// `[P]` of `[D+1, D+1]`: moments of rows as they are, not about means, and blurred.
-    pub(super) fn path_moments(&self, layers: &Layers, moments: &Moments<T>) -> Vec<Vec<f64>> {
+    pub(super) fn path_moments(&self, layers: &Layers, moments: &Moments<T>) -> Vec<Array<2>> {
         let (d, width) = (self.columns(), self.columns() + 1);
         let (mean, _) = layers.collapse();
-        let mut out = vec![Vec::new(); self.paths()];
+        let mut out = vec![Array::default(); self.paths()];
         in_parallel(out.iter_mut().enumerate(), |(path, out)| {
             let sums = moments.of(path);
-            let mut whole: Vec<f64> = (0..width * width)
-                .map(|at| sums[(at / width).max(at % width) * width + (at / width).min(at % width)])
-                .collect();
-            let count = whole[d * width + d];
-            (0..d).for_each(|i| whole[i * width + i] += count * self.params.variance_floor);
+            // Sums are those of the lower triangle.
+            let mut whole = Array::zeros([width, width]);
+            for (i, row) in sums.chunks_exact(width).enumerate() {
+                for (j, &sum) in row[..=i].iter().enumerate() {
+                    whole.row_mut(i)[j] = sum;
+                    whole.row_mut(j)[i] = sum;
+                }
+            }
+            let count = whole.row(d)[d];
+            (0..d).for_each(|i| whole.row_mut(i)[i] += count * self.params.variance_floor);
             let about = Affine {
-                matrix: (0..d * d).map(|i| f64::from(i / d == i % d)).collect(),
+                matrix: Array::identity(d),
                 offset: mean[path * d..(path + 1) * d].to_vec(),
             };
-            *out = congruent(&about.extended(), &whole, width);
+            *out = congruent(&about.extended(), &whole);
         });
         out
     }
@@ -182,39 +227,39 @@ impl<T: Real> DeepLearner<T> {
         &self,
         layers: &mut Layers,
         layer: usize,
-        moments: &[Vec<f64>],
+        moments: &[Array<2>],
         rate: Option<f64>,
     ) {
-        let (d, width) = (self.columns(), self.columns() + 1);
+        let d = self.columns();
         let (above, below) = layers.around(layer);
         let (Some(upper), Some(lower)) =
             (layers.up(0..layer), layers.up(layer + 1..layers.layers.len()))
         else {
             return;
         };
-        let lower: Vec<Vec<f64>> = lower.iter().map(Affine::extended).collect();
-        let size = layers.layers[layer].size(d);
+        let lower: Vec<Array<2>> = lower.iter().map(Affine::extended).collect();
+        let size = layers.layers[layer].size();
         let kind = layers.layers[layer].kind;
         let mut found: Vec<Option<Affine>> = vec![None; size];
         let now = &*layers;
         in_parallel(found.iter_mut().enumerate(), |(component, found)| {
             let mut node = Node { columns: d, count: 0.0, above: Vec::with_capacity(above) };
             for (u, map) in upper.iter().enumerate() {
-                let mut sums = vec![0.0; width * width];
+                let mut sums = Array::zeros([d + 1, d + 1]);
                 for (q, lower) in lower.iter().enumerate() {
                     let path = &moments[(u * size + component) * below + q];
-                    if path[d * width + d] > 0.0 {
-                        let turned = congruent(lower, path, width);
+                    if path.row(d)[d] > 0.0 {
+                        let turned = congruent(lower, path);
                         sums.iter_mut().zip(&turned).for_each(|(s, m)| *s += m);
                     }
                 }
-                node.count += sums[d * width + d];
+                node.count += sums.row(d)[d];
                 node.above.push(Above { map: map.clone(), moments: sums });
             }
             if !(node.count > FEWEST_ROWS) {
                 return;
             }
-            let map = now.layers[layer].map(component, d);
+            let map = now.layers[layer].map(component);
             *found = match rate {
                 Some(rate) => node.ascend(kind, &map, rate),
                 None if layer == 0 => node.top(kind),
@@ -239,43 +284,6 @@ impl<T: Real> DeepLearner<T> {
             layers.path_weight = layers.independent();
             normalise(&mut layers.path_weight);
         }
-    }
-
-    /// Makes each unused component a copy of the most used one of its layer.
-    fn revive(&self, state: &mut State) -> Vec<String> {
-        let (d, layers) = (self.columns(), &mut state.layers);
-        let mut notes = Vec::new();
-        if state.reseeds >= MOST_RESEEDS {
-            return notes;
-        }
-        for layer in 0..layers.layers.len() {
-            let size = layers.layers[layer].size(d);
-            let below = layers.around(layer).1;
-            for component in 0..size {
-                let used = usage(&layers.path_weight, below, size);
-                if used[component] * size as f64 >= EMPTY {
-                    continue;
-                }
-                let most = (0..size).fold(0, |best, c| if used[c] > used[best] { c } else { best });
-                let mut map = layers.layers[layer].map(most, d);
-                let by = if component % 2 == 0 { REVIVED } else { 1.0 / REVIVED };
-                map.matrix.iter_mut().for_each(|v| *v *= by);
-                layers.layers[layer].set(component, &map);
-                for path in (0..layers.path_weight.len()).filter(|p| p / below % size == most) {
-                    let half = 0.5 * layers.path_weight[path];
-                    layers.path_weight[path] = half;
-                    let copy = path - most * below + component * below;
-                    layers.path_weight[copy] += half;
-                }
-                notes.push(format!(
-                    "unused component {component} of layer {} revived as a copy of {most}",
-                    layer + 1
-                ));
-            }
-        }
-        normalise(&mut layers.path_weight);
-        state.reseeds += u32::from(!notes.is_empty());
-        notes
     }
 }
 
@@ -405,7 +413,7 @@ impl<T: Real> Learner<T> for DeepLearner<T> {
             Some((rate, part)) => {
                 vec![format!("a step of {rate:.3} for part {} of {PARTS} of the rows", part + 1)]
             }
-            None => self.revive(state),
+            None => state.revive(),
         };
         if self.params.search == Search::Coordinate {
             let rate = statistics.switched / statistics.rows.max(f64::MIN_POSITIVE);

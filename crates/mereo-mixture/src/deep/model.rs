@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use mereo_core::math::Array;
 use mereo_core::{
     Batch, Encode, Error, Manifest, ModelFile, Random, Real, Reconstruct, Result, Sample, Score,
     ScoreKind, Tensor,
@@ -125,7 +126,7 @@ impl DeepGmm {
             for (l, size) in sizes.iter().enumerate() {
                 below /= size;
                 let own = if l == layer { component } else { best / below % size };
-                row = self.layers.layers[l].map(own, d).apply(&row);
+                row = self.layers.layers[l].map(own).apply(&row);
             }
             out.extend(row);
         }
@@ -155,7 +156,7 @@ impl DeepGmm {
     /// ```
     pub fn free_parameters(&self) -> usize {
         let d = self.columns();
-        let layers = self.layers.layers.iter().map(|layer| (layer.kind, layer.size(d)));
+        let layers = self.layers.layers.iter().map(|layer| (layer.kind, layer.size()));
         free_numbers(&layers.collect::<Vec<_>>(), d, self.factorised)
     }
 
@@ -207,9 +208,10 @@ impl DeepGmm {
             // What was learned as a wider kind may have come out narrower; but not the other way.
             let kind =
                 stored.get(l).copied().flatten().filter(|wider| wider.covers(kind)).unwrap_or(kind);
-            let layer = Layer { kind, transform: matrices, bias };
+            let transforms = Array::new([size, d, d], matrices);
+            let layer = Layer { kind, transform: transforms, bias: Array::new([size, d], bias) };
             for component in 0..size {
-                if layer.map(component, d).inverse().is_none() {
+                if layer.map(component).inverse().is_none() {
                     let problem = format!("matrix {component} of `{transform}` has no inverse");
                     return Err(bad(problem));
                 }
@@ -244,15 +246,15 @@ impl DeepGmm {
     /// # Ok::<(), mereo_core::Error>(())
     /// ```
     pub fn to_file(&self, manifest: Manifest) -> ModelFile {
-        let (d, sizes) = (self.columns(), self.sizes());
         let mut file = ModelFile::new(manifest);
-        for (l, (layer, &n)) in self.layers.layers.iter().zip(sizes).enumerate() {
-            let transform = Tensor::new(vec![n, d, d], layer.transform.clone());
-            file.insert(&format!("layer{}.transform", l + 1), transform);
-            let bias = Tensor::new(vec![n, d], layer.bias.clone());
-            file.insert(&format!("layer{}.bias", l + 1), bias);
+        for (l, layer) in self.layers.layers.iter().enumerate() {
+            file.insert(&format!("layer{}.transform", l + 1), layer.transform.to_tensor());
+            file.insert(&format!("layer{}.bias", l + 1), layer.bias.to_tensor());
         }
-        file.insert("path_weight", Tensor::new(sizes.to_vec(), self.layers.path_weight.clone()));
+        file.insert(
+            "path_weight",
+            Tensor::new(self.sizes().to_vec(), self.layers.path_weight.clone()),
+        );
         file
     }
 }

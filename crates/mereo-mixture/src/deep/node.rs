@@ -1,7 +1,7 @@
 //! One component of a layer, re-estimated from path moments: see the [module](super).
 
 use mereo_core::math::{
-    Matrix, cholesky, cholesky_solve, dot, eigen, inverse, minimise, packed, product, product_nt,
+    Array, cholesky, cholesky_solve, dot, eigen, inverse, minimise, packed, product, product_nt,
     product_tn, whitening,
 };
 
@@ -19,7 +19,7 @@ pub(super) struct Above {
     /// What it makes of the component's output: `R w + r`.
     pub(super) map: Affine,
     /// `[D+1, D+1]`: `Φ`.
-    pub(super) moments: Vec<f64>,
+    pub(super) moments: Array<2>,
 }
 
 /// What the M-step knows of a component.
@@ -33,29 +33,67 @@ pub(super) struct Node {
 /// What does not change while Θ does.
 struct Terms {
     /// `Ω_u` and `Φ_u / n`.
-    pairs: Vec<(Vec<f64>, Vec<f64>)>,
+    pairs: Vec<(Array<2>, Array<2>)>,
     /// `[D, D+1]`: `Σ R_uᵀr_u φ_uᵀ / n`.
-    linear: Vec<f64>,
+    linear: Array<2>,
     /// `½ Σ n_u |r_u|² / n`.
     constant: f64,
 }
 
+/// The first D columns of `[D, D+1]`.
+fn without_last(theta: &Array<2>) -> Array<2> {
+    let [d, _] = theta.shape();
+    Array::new([d, d], theta.rows().flat_map(|row| row[..d].iter().copied()).collect())
+}
+
+/// `[D, D+1]`: a matrix and what stands beside it.
+fn beside(matrix: &Array<2>, last: &[f64]) -> Array<2> {
+    let d = last.len();
+    let mut theta = Array::zeros([d, d + 1]);
+    for ((row, own), last) in theta.rows_mut().zip(matrix.rows()).zip(last) {
+        row[..d].copy_from_slice(own);
+        row[d] = *last;
+    }
+    theta
+}
+
+/// A product of matrices.
+fn times(left: &Array<2>, right: &Array<2>) -> Array<2> {
+    let mut out = Array::zeros([left.shape()[0], right.shape()[1]]);
+    product(&mut out, left.view(), right.view(), false);
+    out
+}
+
+/// The same with the left matrix transposed.
+fn times_tn(left: &Array<2>, right: &Array<2>) -> Array<2> {
+    let mut out = Array::zeros([left.shape()[1], right.shape()[1]]);
+    product_tn(&mut out, left.view(), right.view(), false);
+    out
+}
+
+/// The same with the right matrix transposed.
+fn times_nt(left: &Array<2>, right: &Array<2>) -> Array<2> {
+    let mut out = Array::zeros([left.shape()[0], right.shape()[0]]);
+    product_nt(&mut out, left.view(), right.view(), false);
+    out
+}
+
 impl Node {
     fn terms(&self) -> Terms {
-        let (d, width) = (self.columns, self.columns + 1);
-        let mut terms = Terms { pairs: Vec::new(), linear: vec![0.0; d * width], constant: 0.0 };
+        let d = self.columns;
+        let mut terms =
+            Terms { pairs: Vec::new(), linear: Array::zeros([d, d + 1]), constant: 0.0 };
         for Above { map, moments } in &self.above {
-            let mut omega = vec![0.0; d * d];
-            let root = Matrix::new(&map.matrix, d, d);
-            product_tn(&mut omega, root, root, false);
-            let phi: Vec<f64> = moments.iter().map(|m| m / self.count).collect();
-            for i in 0..d {
-                let back: f64 = (0..d).map(|k| map.matrix[k * d + i] * map.offset[k]).sum();
-                for j in 0..width {
-                    terms.linear[i * width + j] += back * phi[j * width + d];
+            let omega = times_tn(&map.matrix, &map.matrix);
+            let phi = moments.iter().map(|m| m / self.count).collect();
+            let phi = Array::new(moments.shape(), phi);
+            for (i, row) in terms.linear.rows_mut().enumerate() {
+                let back: f64 = map.matrix.column(i).zip(&map.offset).map(|(m, v)| m * v).sum();
+                for (out, mean) in row.iter_mut().zip(phi.column(d)) {
+                    *out += back * mean;
                 }
             }
-            terms.constant += 0.5 * phi[d * width + d] * dot(&map.offset, &map.offset);
+            terms.constant += 0.5 * phi.row(d)[d] * dot(&map.offset, &map.offset);
             terms.pairs.push((omega, phi));
         }
         terms
@@ -63,18 +101,17 @@ impl Node {
 
     /// The expected log likelihood of a row at Θ, `[D, D+1]`, up to a constant, and its gradient.
     #[cfg(test)]
-    pub(super) fn value(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
-        let (d, width) = (self.columns, self.columns + 1);
+    pub(super) fn value(&self, theta: &Array<2>, gradient: &mut Array<2>) -> f64 {
+        let d = self.columns;
         let terms = self.terms();
-        let q: Vec<f64> =
-            theta.chunks_exact(width).flat_map(|row| row[..d].iter().copied()).collect();
-        let Some((back, log)) = inverse(&q, d) else { return f64::NEG_INFINITY };
-        let quadratic = quadratic(&terms, theta, gradient, d);
+        let Some((back, log)) = inverse(&without_last(theta), d) else {
+            return f64::NEG_INFINITY;
+        };
+        let quadratic = quadratic(&terms, theta, gradient);
         gradient.iter_mut().for_each(|g| *g = -*g);
-        for i in 0..d {
-            for j in 0..d {
-                gradient[i * width + j] += back[j * d + i];
-            }
+        let back = Array::new([d, d], back);
+        for (i, row) in gradient.rows_mut().enumerate() {
+            row.iter_mut().zip(back.column(i)).for_each(|(g, b)| *g += b);
         }
         log - quadratic - terms.constant
     }
@@ -100,14 +137,14 @@ impl Node {
 
     /// The top layer: mean and covariance of what comes from below.
     pub(super) fn top(&self, kind: LayerKind) -> Option<Affine> {
-        let (d, width) = (self.columns, self.columns + 1);
-        let mut sums = vec![0.0; width * width];
+        let d = self.columns;
+        let mut sums = Array::zeros([d + 1, d + 1]);
         for above in &self.above {
             sums.iter_mut().zip(&above.moments).for_each(|(s, m)| *s += m / self.count);
         }
-        let mean: Vec<f64> = (0..d).map(|i| sums[i * width + d]).collect();
-        let covariance = |i: usize, j: usize| sums[i * width + j] - mean[i] * mean[j];
-        let mut matrix = vec![0.0; d * d];
+        let mean: Vec<f64> = sums.column(d).take(d).collect();
+        let covariance = |i: usize, j: usize| sums.row(i)[j] - mean[i] * mean[j];
+        let mut matrix = Array::zeros([d, d]);
         match kind {
             LayerKind::Full => {
                 let mut factor: Vec<f64> = (0..d)
@@ -115,17 +152,17 @@ impl Node {
                     .map(|(i, j)| covariance(i, j))
                     .collect();
                 cholesky(&mut factor, d)?;
-                for i in 0..d {
-                    matrix[i * d..=i * d + i].copy_from_slice(&factor[packed(i)..=packed(i) + i]);
+                for (i, row) in matrix.rows_mut().enumerate() {
+                    row[..=i].copy_from_slice(&factor[packed(i)..=packed(i) + i]);
                 }
             }
             LayerKind::Diagonal => {
-                (0..d).for_each(|i| matrix[i * d + i] = covariance(i, i).sqrt());
+                (0..d).for_each(|i| matrix.row_mut(i)[i] = covariance(i, i).sqrt());
             }
             // A rotation of the standard normal changes nothing.
             LayerKind::Scale | LayerKind::Orthogonal => {
                 let variance = (0..d).map(|i| covariance(i, i)).sum::<f64>() / d as f64;
-                (0..d).for_each(|i| matrix[i * d + i] = variance.sqrt());
+                (0..d).for_each(|i| matrix.row_mut(i)[i] = variance.sqrt());
             }
         }
         let found = Affine { matrix, offset: mean };
@@ -136,127 +173,91 @@ impl Node {
     fn full(&self, back: &Affine, m_step: MStep, steps: usize) -> Option<Affine> {
         let (d, width) = (self.columns, self.columns + 1);
         let Terms { pairs, linear, .. } = self.terms();
-        let (mut omega, mut phi) = (vec![0.0; d * d], vec![0.0; width * width]);
+        let (mut omega, mut phi) = (Array::zeros([d, d]), Array::zeros([width, width]));
         for (own, moments) in &pairs {
-            let share = moments[d * width + d];
+            let share = moments.row(d)[d];
             omega.iter_mut().zip(own).for_each(|(a, o)| *a += share * o);
             phi.iter_mut().zip(moments).for_each(|(a, m)| *a += m);
         }
-        let left = whitening(&omega, d)?.matrix;
-        let right = whitening(&phi, width)?.matrix;
-        let inner = pairs
-            .iter()
-            .map(|(omega, phi)| (congruent(&left, omega, d), congruent(&right, phi, width)));
+        let left = Array::new([d, d], whitening(&omega, d)?.matrix);
+        let right = Array::new([width, width], whitening(&phi, width)?.matrix);
+        let inner =
+            pairs.iter().map(|(omega, phi)| (congruent(&left, omega), congruent(&right, phi)));
         let white = Terms {
             pairs: inner.collect(),
-            linear: {
-                let (mut half, mut out) = (vec![0.0; d * width], vec![0.0; d * width]);
-                let given = Matrix::new(&linear, d, width);
-                product(&mut half, Matrix::new(&left, d, d), given, false);
-                let half = Matrix::new(&half, d, width);
-                product_nt(&mut out, half, Matrix::new(&right, width, width), false);
-                out
-            },
+            linear: times_nt(&times(&left, &linear), &right),
             constant: 0.0,
         };
-        let mut theta = vec![0.0; d * width];
-        for (i, row) in theta.chunks_exact_mut(width).enumerate() {
-            row[..d].copy_from_slice(&back.matrix[i * d..(i + 1) * d]);
-            row[d] = back.offset[i];
-        }
-        let (left_back, right_back) = (inverse(&left, d)?.0, inverse(&right, width)?.0);
-        let mut psi = vec![0.0; d * width];
-        let mut room = vec![0.0; d * width];
-        product_tn(&mut room, Matrix::new(&left_back, d, d), Matrix::new(&theta, d, width), false);
-        let half = Matrix::new(&room, d, width);
-        product(&mut psi, half, Matrix::new(&right_back, width, width), false);
-        let mut outer = vec![0.0; d * width];
+        let theta = beside(&back.matrix, &back.offset);
+        let left_back = Array::new([d, d], inverse(&left, d)?.0);
+        let right_back = Array::new([width, width], inverse(&right, width)?.0);
+        let mut psi = times(&times_tn(&left_back, &theta), &right_back);
         let as_one = match m_step {
             MStep::Auto => Kronecker::pays(d, white.pairs.len(), steps),
             MStep::Lbfgs => false,
             MStep::Kronecker => true,
         };
         let kronecker = as_one.then(|| Kronecker::new(&white.pairs, d));
+        let (mut here, mut slope) = (Array::zeros([d, width]), Array::zeros([d, width]));
         minimise(&mut psi, steps, 1e-12, |psi, gradient| {
+            here.copy_from_slice(psi);
             let quadratic = match &kronecker {
                 Some(form) => form.quadratic(&white.linear, psi, gradient),
-                None => quadratic(&white, psi, gradient, d),
+                None => quadratic(&white, &here, gradient),
             };
             // |Q| is that of the first columns of Ψ W_Φ, times a constant.
-            let factor = Matrix::new(&right, width, width);
-            product(&mut outer, Matrix::new(psi, d, width), factor, false);
-            let q: Vec<f64> =
-                outer.chunks_exact(width).flat_map(|row| row[..d].iter().copied()).collect();
+            let q = without_last(&times(&here, &right));
             let Some((back, log)) = inverse(&q, d) else { return f64::INFINITY };
-            let mut slope = vec![0.0; d * width];
-            for i in 0..d {
-                for j in 0..d {
-                    slope[i * width + j] = -back[j * d + i];
-                }
+            let back = Array::new([d, d], back);
+            for (i, row) in slope.rows_mut().enumerate() {
+                row.iter_mut().zip(back.column(i)).for_each(|(s, b)| *s = -b);
             }
-            product_nt(gradient, Matrix::new(&slope, d, width), factor, true);
+            product_nt(gradient, slope.view(), right.view(), true);
             quadratic - log
         });
-        product_tn(&mut room, Matrix::new(&left, d, d), Matrix::new(&psi, d, width), false);
-        let half = Matrix::new(&room, d, width);
-        product(&mut theta, half, Matrix::new(&right, width, width), false);
-        Some(Affine {
-            matrix: theta.chunks_exact(width).flat_map(|r| r[..d].iter().copied()).collect(),
-            offset: theta.chunks_exact(width).map(|row| row[d]).collect(),
-        })
+        let theta = times(&times_tn(&left, &psi), &right);
+        Some(Affine { matrix: without_last(&theta), offset: theta.column(d).collect() })
     }
 
     /// `Q = diag(t)`, from where it is now, or else a number times the identity; z first turned by
     /// `turn`.
-    pub(super) fn scaled(&self, turn: Option<&[f64]>, now: Option<&Affine>) -> Option<Affine> {
-        let (d, width) = (self.columns, self.columns + 1);
+    pub(super) fn scaled(&self, turn: Option<&Array<2>>, now: Option<&Affine>) -> Option<Affine> {
+        let d = self.columns;
         let Terms { pairs, linear, .. } = self.terms();
         let turn =
-            turn.map(|matrix| Affine { matrix: matrix.to_vec(), offset: vec![0.0; d] }.extended());
+            turn.map(|matrix| Affine { matrix: matrix.clone(), offset: vec![0.0; d] }.extended());
         // Quadratic and linear terms of t and q: ½ tᵀHt + tᵀBq + ½ qᵀNq + lᵀt + mᵀq.
-        let (mut h, mut b, mut n) = (vec![0.0; d * d], vec![0.0; d * d], vec![0.0; d * d]);
+        let [mut h, mut b, mut n] = [(); 3].map(|()| Array::zeros([d, d]));
         for (omega, phi) in &pairs {
-            let turned;
-            let phi = match &turn {
-                None => phi,
-                Some(turn) => {
-                    turned = congruent(turn, phi, width);
-                    &turned
-                }
-            };
+            let turned = turn.as_ref().map(|turn| congruent(turn, phi));
+            let phi = turned.as_ref().unwrap_or(phi);
             for i in 0..d {
-                for j in 0..d {
-                    let own = omega[i * d + j];
-                    h[i * d + j] += own * phi[i * width + j];
-                    b[i * d + j] += own * phi[i * width + d];
-                    n[i * d + j] += own * phi[d * width + d];
+                for (j, own) in omega.row(i).iter().enumerate() {
+                    h.row_mut(i)[j] += own * phi.row(i)[j];
+                    b.row_mut(i)[j] += own * phi.row(i)[d];
+                    n.row_mut(i)[j] += own * phi.row(d)[d];
                 }
             }
         }
         let linear = match &turn {
             None => linear,
-            Some(turn) => {
-                let mut out = vec![0.0; d * width];
-                let given = Matrix::new(&linear, d, width);
-                product_nt(&mut out, given, Matrix::new(turn, width, width), false);
-                out
-            }
+            Some(turn) => times_nt(&linear, turn),
         };
-        let mut l: Vec<f64> = (0..d).map(|i| linear[i * width + i]).collect();
-        let m: Vec<f64> = (0..d).map(|i| linear[i * width + d]).collect();
+        let mut l: Vec<f64> = linear.rows().enumerate().map(|(i, row)| row[i]).collect();
+        let m: Vec<f64> = linear.column(d).collect();
         let mut factor: Vec<f64> =
-            (0..d).flat_map(|i| n[i * d..=i * d + i].iter().copied()).collect();
+            n.rows().enumerate().flat_map(|(i, row)| row[..=i].iter().copied()).collect();
         cholesky(&mut factor, d)?;
         // q = -N⁻¹(Bᵀt + m) leaves H - BN⁻¹Bᵀ and l - BN⁻¹m.
         let mut solved_m = m.clone();
         cholesky_solve(&factor, d, &mut solved_m);
         for i in 0..d {
-            let mut solved = b[i * d..(i + 1) * d].to_vec();
+            let mut solved = b.row(i).to_vec();
             cholesky_solve(&factor, d, &mut solved);
-            for j in 0..d {
-                h[i * d + j] -= dot(&solved, &b[j * d..(j + 1) * d]);
+            for (h, b) in h.row_mut(i).iter_mut().zip(b.rows()) {
+                *h -= dot(&solved, b);
             }
-            l[i] -= dot(&b[i * d..(i + 1) * d], &solved_m);
+            l[i] -= dot(b.row(i), &solved_m);
         }
         let root = |square: f64, slope: f64, times: f64| {
             // Of square t² + slope t = times; the one of larger value.
@@ -269,48 +270,43 @@ impl Node {
         };
         let mut t: Vec<f64>;
         if let Some(now) = now {
-            t = (0..d).map(|i| now.matrix[i * d + i]).collect();
+            t = (0..d).map(|i| now.matrix.row(i)[i]).collect();
             for _ in 0..SWEEPS {
-                for i in 0..d {
-                    let others = dot(&h[i * d..(i + 1) * d], &t) - h[i * d + i] * t[i];
-                    t[i] = root(h[i * d + i], l[i] + others, 1.0);
+                for (i, h) in h.rows().enumerate() {
+                    let others = dot(h, &t) - h[i] * t[i];
+                    t[i] = root(h[i], l[i] + others, 1.0);
                 }
             }
         } else {
             let (square, slope) = (h.iter().sum::<f64>(), l.iter().sum::<f64>());
             t = vec![root(square, slope, d as f64); d];
         }
-        let mut q: Vec<f64> =
-            (0..d).map(|j| -(0..d).map(|i| b[i * d + j] * t[i]).sum::<f64>() - m[j]).collect();
+        let mut q: Vec<f64> = m
+            .iter()
+            .enumerate()
+            .map(|(j, m)| -b.column(j).zip(&t).map(|(b, t)| b * t).sum::<f64>() - m)
+            .collect();
         cholesky_solve(&factor, d, &mut q);
-        let mut matrix = vec![0.0; d * d];
-        (0..d).for_each(|i| matrix[i * d + i] = t[i]);
+        let mut matrix = Array::zeros([d, d]);
+        t.iter().enumerate().for_each(|(i, t)| matrix.row_mut(i)[i] = *t);
         Some(Affine { matrix, offset: q })
     }
 
     /// `Q = tO`.
     fn orthogonal(&self, back: &Affine, steps: usize) -> Option<Affine> {
-        let (d, width) = (self.columns, self.columns + 1);
+        let d = self.columns;
         let terms = self.terms();
-        let size = (back.matrix.iter().map(|v| v * v).sum::<f64>() / d as f64).sqrt();
-        let mut turn: Vec<f64> = back.matrix.iter().map(|v| v / size).collect();
-        let theta_of = |turn: &[f64], t: f64, q: &[f64]| {
-            let mut theta = vec![0.0; d * width];
-            for (i, row) in theta.chunks_exact_mut(width).enumerate() {
-                row[..d].iter_mut().zip(&turn[i * d..]).for_each(|(o, v)| *o = t * v);
-                row[d] = q[i];
-            }
-            theta
+        let scaled = |matrix: &Array<2>, by: f64| {
+            Array::new([d, d], matrix.iter().map(|v| v * by).collect())
         };
+        let size = (back.matrix.iter().map(|v| v * v).sum::<f64>() / d as f64).sqrt();
+        let mut turn = scaled(&back.matrix, 1.0 / size);
         let mut found = self.scaled(Some(&turn), None)?;
-        let (mut gradient, mut steep) = (vec![0.0; d * width], f64::NAN);
+        let (mut gradient, mut steep) = (Array::zeros([d, d + 1]), f64::NAN);
         for _ in 0..steps {
             let (t, q) = (found.matrix[0], found.offset.clone());
-            let mut value = quadratic(&terms, &theta_of(&turn, t, &q), &mut gradient, d);
-            let slope: Vec<f64> = gradient
-                .chunks_exact(width)
-                .flat_map(|row| row[..d].iter().map(|g| t * g))
-                .collect();
+            let mut value = quadratic(&terms, &beside(&scaled(&turn, t), &q), &mut gradient);
+            let slope = scaled(&without_last(&gradient), t);
             let length = slope.iter().map(|v| v * v).sum::<f64>().sqrt();
             if steep.is_nan() {
                 steep = length / (d as f64).sqrt();
@@ -318,11 +314,10 @@ impl Node {
             steep *= 0.25;
             let mut moved = false;
             for _ in 0..TRIES {
-                let wanted: Vec<f64> =
-                    turn.iter().zip(&slope).map(|(o, s)| steep * o - s).collect();
-                let next = polar(&wanted, d)?;
-                let mut room = vec![0.0; d * width];
-                let there = quadratic(&terms, &theta_of(&next, t, &q), &mut room, d);
+                let wanted = turn.iter().zip(&slope).map(|(o, s)| steep * o - s).collect();
+                let next = polar(&Array::new([d, d], wanted))?;
+                let mut room = Array::zeros([d, d + 1]);
+                let there = quadratic(&terms, &beside(&scaled(&next, t), &q), &mut room);
                 if there < value {
                     (turn, value, moved) = (next, there, true);
                     break;
@@ -334,21 +329,17 @@ impl Node {
             }
             found = self.scaled(Some(&turn), None)?;
         }
-        let matrix = turn.iter().map(|v| v * found.matrix[0]).collect();
-        Some(Affine { matrix, offset: found.offset })
+        Some(Affine { matrix: scaled(&turn, found.matrix[0]), offset: found.offset })
     }
 }
 
 /// `½ Σ tr(Ω Θ Φ Θᵀ) + tr(linearᵀ Θ)` and, in `gradient`, `Σ ΩΘΦ + linear`.
-fn quadratic(terms: &Terms, theta: &[f64], gradient: &mut [f64], d: usize) -> f64 {
-    let width = d + 1;
+fn quadratic(terms: &Terms, theta: &Array<2>, gradient: &mut [f64]) -> f64 {
     gradient.fill(0.0);
-    let mut half = vec![0.0; d * width];
-    let given = Matrix::new(theta, d, width);
+    let mut half = Array::zeros(theta.shape());
     for (omega, phi) in &terms.pairs {
-        product(&mut half, Matrix::new(omega, d, d), given, false);
-        let half = Matrix::new(&half, d, width);
-        product(gradient, half, Matrix::new(phi, width, width), true);
+        product(&mut half, omega.view(), theta.view(), false);
+        product(gradient, half.view(), phi.view(), true);
     }
     let value = 0.5 * dot(theta, gradient) + dot(theta, &terms.linear);
     gradient.iter_mut().zip(&terms.linear).for_each(|(g, l)| *g += l);
@@ -356,21 +347,16 @@ fn quadratic(terms: &Terms, theta: &[f64], gradient: &mut [f64], d: usize) -> f6
 }
 
 /// The orthogonal matrix nearest to this one.
-fn polar(matrix: &[f64], d: usize) -> Option<Vec<f64>> {
-    let given = Matrix::new(matrix, d, d);
-    let mut square = vec![0.0; d * d];
-    product_tn(&mut square, given, given, false);
-    let found = eigen(&square, d).ok()?;
+fn polar(matrix: &Array<2>) -> Option<Array<2>> {
+    let [d, _] = matrix.shape();
+    let found = eigen(&times_tn(matrix, matrix), d).ok()?;
     if !(found.values.last().copied()? > 0.0) {
         return None;
     }
-    let mut scaled = found.vectors.clone();
-    for (row, value) in scaled.chunks_exact_mut(d).zip(&found.values) {
+    let vectors = Array::new([d, d], found.vectors);
+    let mut scaled = vectors.clone();
+    for (row, value) in scaled.rows_mut().zip(&found.values) {
         row.iter_mut().for_each(|v| *v /= value.sqrt());
     }
-    let (mut root, mut out) = (vec![0.0; d * d], vec![0.0; d * d]);
-    let vectors = Matrix::new(&found.vectors, d, d);
-    product_tn(&mut root, vectors, Matrix::new(&scaled, d, d), false);
-    product(&mut out, given, Matrix::new(&root, d, d), false);
-    Some(out)
+    Some(times(matrix, &times_tn(&vectors, &scaled)))
 }

@@ -1,6 +1,6 @@
 //! Where Deep Gaussian mixtures begin: see the [module](super).
 
-use mereo_core::math::{packed, whitening};
+use mereo_core::math::{Array, packed, whitening};
 use mereo_core::slots::{Clusters, ColumnMoments, Form, Lloyd};
 use mereo_core::{Context, Dense, Plan, Real, Result, Silent, Source, Table, sample_rows};
 use rand_distr::{Distribution, StandardNormal};
@@ -52,8 +52,7 @@ pub(super) fn start<T: Real>(
     by_contrast.sort_by(|a, b| a.0.total_cmp(&b.0));
     for (l, (&size, &kind)) in params.layers.iter().zip(&params.layer_kind).enumerate().skip(1) {
         let last = l + 1 == params.layers.len();
-        let mut layer =
-            Layer { kind, transform: vec![0.0; size * d * d], bias: vec![0.0; size * d] };
+        let mut layer = Layer::zeros(kind, size, d);
         for component in 0..size {
             let place = (component as f64 + 0.5) / size as f64;
             let scale = if last {
@@ -61,13 +60,13 @@ pub(super) fn start<T: Real>(
             } else {
                 (2.0 * APART * (2.0 * place - 1.0)).exp()
             };
-            let mut matrix: Vec<f64> =
-                (0..d * d).map(|i| f64::from(i / d == i % d) * scale).collect();
+            let mut matrix = Array::identity(d);
+            matrix.iter_mut().for_each(|v| *v *= scale);
             if !last && kind == LayerKind::Full {
                 let numbers = [restart as u64, (l * size + component) as u64];
                 let mut random = context.random("deep layer", numbers);
                 let step = APART * scale / (d as f64).sqrt();
-                for v in &mut matrix {
+                for v in &mut *matrix {
                     let normal: f64 = StandardNormal.sample(&mut random);
                     *v += step * normal;
                 }
@@ -131,14 +130,14 @@ fn spread(
         mean.iter_mut().zip(cells).for_each(|(m, x)| *m += share * x);
     }
     let prior = if of.is_some() { d as f64 } else { 0.0 };
-    let mut matrix = vec![0.0; d * d];
+    let mut matrix = Array::zeros([d, d]);
     for (row, cells) in rows.chunks_exact(d).enumerate() {
         let share = counts(row) / (total + prior).max(f64::MIN_POSITIVE);
         if share > 0.0 {
             let apart: Vec<f64> = cells.iter().zip(&mean).map(|(x, m)| x - m).collect();
             for i in 0..d {
                 let times = share * apart[i];
-                for (out, x) in matrix[i * d..=i * d + i].iter_mut().zip(&apart) {
+                for (out, x) in matrix.row_mut(i)[..=i].iter_mut().zip(&apart) {
                     *out += times * x;
                 }
             }
@@ -170,23 +169,23 @@ fn top(
     let means = lloyd.learn(&table, &plan, context, &mut Silent)?.state.mean;
     let cluster = Clusters::nearest(&table, &means, &unit)?;
     let whole = spread(rows, weights, None, d);
-    let mut layer = Layer { kind, transform: vec![0.0; size * d * d], bias: vec![0.0; size * d] };
+    let mut layer = Layer::zeros(kind, size, d);
     for component in 0..size {
         let Affine { matrix, offset } =
             spread(rows, weights, Some((&cluster, component, &whole)), d);
         let mut factor: Vec<f64> =
-            (0..d).flat_map(|i| matrix[i * d..=i * d + i].iter().copied()).collect();
-        let mut out = vec![0.0; d * d];
-        let variance = |i: usize| matrix[i * d + i];
+            matrix.rows().enumerate().flat_map(|(i, row)| row[..=i].iter().copied()).collect();
+        let mut out = Array::zeros([d, d]);
+        let variance = |i: usize| matrix.row(i)[i];
         let full = kind == LayerKind::Full && mereo_core::math::cholesky(&mut factor, d).is_some();
         let mean = (0..d).map(variance).sum::<f64>() / d as f64;
-        for i in 0..d {
+        for (i, out) in out.rows_mut().enumerate() {
             if full {
-                out[i * d..=i * d + i].copy_from_slice(&factor[packed(i)..=packed(i) + i]);
+                out[..=i].copy_from_slice(&factor[packed(i)..=packed(i) + i]);
             } else if matches!(kind, LayerKind::Full | LayerKind::Diagonal) {
-                out[i * d + i] = variance(i).sqrt();
+                out[i] = variance(i).sqrt();
             } else {
-                out[i * d + i] = mean.sqrt();
+                out[i] = mean.sqrt();
             }
         }
         layer.set(component, &Affine { matrix: out, offset });

@@ -18,6 +18,7 @@ use super::search::Paths;
 use super::{DeepGmm, DeepGmmParams, Em, LayerKind, MStep, Search, fit};
 use crate::full::{Shapes, Whitened, Work, take_rows};
 use crate::testing::{Bounds, close, slanted, table, with_holes};
+use mereo_core::math::Array;
 
 const D: usize = 4;
 const SIZES: [usize; 3] = [3, 2, 2];
@@ -38,8 +39,8 @@ impl Fixture {
     fn layers(&self) -> Layers {
         let layers = (1..=3).map(|l| Layer {
             kind: LayerKind::Full,
-            transform: self.get(&format!("A{l}")),
-            bias: self.get(&format!("b{l}")),
+            transform: Array::new([SIZES[l - 1], D, D], self.get(&format!("A{l}"))),
+            bias: Array::new([SIZES[l - 1], D], self.get(&format!("b{l}"))),
         });
         Layers { columns: D, layers: layers.collect(), path_weight: self.get("pi") }
     }
@@ -65,7 +66,7 @@ fn moments(
     learner: &DeepLearner<f64>,
     layers: &Layers,
     data: &Table<f64>,
-) -> (Vec<Vec<f64>>, f64, Vec<f64>) {
+) -> (Vec<Array<2>>, f64, Vec<f64>) {
     let at = Pass { restart: 0, pass: 0 };
     let state = State { layers: layers.clone(), reseeds: 0 };
     let prepared = learner.prepare(&state, at);
@@ -101,7 +102,12 @@ fn soft_path_moments_agree_with_the_reference() {
     let learner = learner(params, &data);
     let (found, bound, total) = moments(&learner, &fixture.layers(), &data);
     // The reference's own sums are 2e-7 away from the definition; ours must agree with that.
-    close(&found.concat(), &fixture.get("soft_T"), 1e-6, "path moments");
+    close(
+        &found.iter().flatten().copied().collect::<Vec<_>>(),
+        &fixture.get("soft_T"),
+        1e-6,
+        "path moments",
+    );
     let model = DeepGmm::new(fixture.layers(), false);
     let codes = encode(&model as &dyn Encode<f64>, &data, &context).unwrap();
     let rows = fixture.get("X");
@@ -112,24 +118,29 @@ fn soft_path_moments_agree_with_the_reference() {
             (0..300).map(|row| codes.row(row)[path] * cell(row, i) * cell(row, j)).sum()
         })
         .collect();
-    close(&found.concat(), &by_definition, 1e-10, "path moments");
+    close(
+        &found.iter().flatten().copied().collect::<Vec<_>>(),
+        &by_definition,
+        1e-10,
+        "path moments",
+    );
     close(&[bound], &[fixture.get("logpdf").iter().sum()], 1e-10, "bound");
     let weights: Vec<f64> = total.iter().map(|t| t / 300.0).collect();
     close(&weights, &fixture.get("soft_pi_new"), 1e-9, "path weights");
 }
 
 /// The component of a layer as the M-step sees it.
-fn node(layers: &Layers, layer: usize, component: usize, moments: &[Vec<f64>]) -> Node {
+fn node(layers: &Layers, layer: usize, component: usize, moments: &[Array<2>]) -> Node {
     let (_, below) = layers.around(layer);
     let width = D + 1;
     let upper = layers.up(0..layer).unwrap();
     let lower = layers.up(layer + 1..3).unwrap();
     let mut node = Node { columns: D, count: 0.0, above: Vec::new() };
     for (u, map) in upper.iter().enumerate() {
-        let mut sums = vec![0.0; width * width];
+        let mut sums = Array::zeros([width, width]);
         for (q, lower) in lower.iter().enumerate() {
             let path = (u * SIZES[layer] + component) * below + q;
-            let turned = super::affine::congruent(&lower.extended(), &moments[path], width);
+            let turned = super::affine::congruent(&lower.extended(), &moments[path]);
             sums.iter_mut().zip(&turned).for_each(|(s, m)| *s += m);
         }
         node.count += sums[width * width - 1];
@@ -138,11 +149,9 @@ fn node(layers: &Layers, layer: usize, component: usize, moments: &[Vec<f64>]) -
     node
 }
 
-fn theta(map: &Affine) -> Vec<f64> {
-    let back = map.inverse().unwrap();
-    (0..D)
-        .flat_map(|i| back.matrix[i * D..(i + 1) * D].iter().copied().chain([back.offset[i]]))
-        .collect()
+fn theta(map: &Affine) -> Array<2> {
+    let extended = map.inverse().unwrap().extended();
+    Array::new([D, D + 1], extended[..D * (D + 1)].to_vec())
 }
 
 #[test]
@@ -150,12 +159,13 @@ fn objectives_and_gradients_of_components_agree_with_the_reference_and_with_diff
     let fixture = Fixture::open();
     let layers = fixture.layers();
     // From the reference's own moments.
-    let moments: Vec<Vec<f64>> = fixture.get("soft_T").chunks(25).map(<[f64]>::to_vec).collect();
+    let moments: Vec<Array<2>> =
+        fixture.get("soft_T").chunks(25).map(|t| Array::new([5, 5], t.to_vec())).collect();
     for layer in 0..3 {
         for component in 0..SIZES[layer] {
             let node = node(&layers, layer, component, &moments);
-            let at = theta(&layers.layers[layer].map(component, D));
-            let mut gradient = vec![0.0; D * (D + 1)];
+            let at = theta(&layers.layers[layer].map(component));
+            let mut gradient = Array::zeros([D, D + 1]);
             let value = node.value(&at, &mut gradient);
             let name = format!("node{}_{component}", layer + 1);
             close(&[value], &fixture.get(&format!("{name}_obj")), 1e-12, &name);
@@ -193,14 +203,14 @@ fn a_hard_pass_is_as_good_as_the_reference_layer_by_layer() {
         for (p, count) in total.iter().enumerate().filter(|(_, n)| **n > 0.0) {
             let white = mereo_core::math::whitening(&covariance[p * 16..(p + 1) * 16], D).unwrap();
             let about = Affine {
-                matrix: white.matrix.clone(),
+                matrix: Array::new([D, D], white.matrix.clone()),
                 offset: (0..D)
                     .map(|i| {
                         -(0..D).map(|j| white.matrix[i * D + j] * mean[p * D + j]).sum::<f64>()
                     })
                     .collect(),
             };
-            let turned = super::affine::congruent(&about.extended(), &moments[p], D + 1);
+            let turned = super::affine::congruent(&about.extended(), &moments[p]);
             let squares: f64 = (0..D).map(|i| turned[i * (D + 1) + i]).sum();
             let log = (2.0 * std::f64::consts::PI).ln() * D as f64 + white.log_determinant;
             sum += count * (count / 300.0).ln() - 0.5 * (squares + count * log);
@@ -282,10 +292,11 @@ fn the_flat_mixture_has_the_same_density() {
 fn the_kronecker_form_is_the_sum_over_paths() {
     let (d, width) = (2, 3);
     let number = |i: usize| ((i * 7919) % 31) as f64 / 31.0 - 0.4;
-    let pairs: Vec<(Vec<f64>, Vec<f64>)> = (0..3)
+    let pairs: Vec<(Array<2>, Array<2>)> = (0..3)
         .map(|u| {
             let omega = (0..d * d).map(|i| number(u + i)).collect();
-            (omega, (0..width * width).map(|i| number(5 * u + i)).collect())
+            let phi = (0..width * width).map(|i| number(5 * u + i)).collect();
+            (Array::new([d, d], omega), Array::new([width, width], phi))
         })
         .collect();
     let linear: Vec<f64> = (0..d * width).map(|i| number(i + 9)).collect();
@@ -295,7 +306,7 @@ fn the_kronecker_form_is_the_sum_over_paths() {
         for (at, out) in expected.iter_mut().enumerate() {
             for (of, value) in theta.iter().enumerate() {
                 let (i, j, k, l) = (at / width, at % width, of / width, of % width);
-                *out += omega[i * d + k] * value * phi[j * width + l];
+                *out += omega.row(i)[k] * value * phi.row(j)[l];
             }
         }
     }
@@ -317,13 +328,13 @@ fn the_kronecker_form_has_the_same_optimum() {
     for layer in 1..3 {
         for component in 0..SIZES[layer] {
             let (node, now) =
-                (node(&layers, layer, component, &moments), layers.layers[layer].map(component, D));
+                (node(&layers, layer, component, &moments), layers.layers[layer].map(component));
             for (steps, tolerance) in [(3, 1e-9), (2000, 1e-4)] {
                 let by = |m_step| node.solve(LayerKind::Full, &now, m_step, steps).unwrap();
                 let (sum, one) = (by(MStep::Lbfgs), by(MStep::Kronecker));
                 close(&one.matrix, &sum.matrix, tolerance, "transform");
                 close(&one.offset, &sum.offset, tolerance, "bias");
-                let mut none = vec![0.0; D * (D + 1)];
+                let mut none = Array::zeros([D, D + 1]);
                 let (a, b) =
                     (node.value(&theta(&sum), &mut none), node.value(&theta(&one), &mut none));
                 close(&[b], &[a], 1e-9, "value");
@@ -342,13 +353,13 @@ fn a_step_along_the_gradient_climbs_and_rests_at_the_optimum() {
     for layer in 0..3 {
         for component in 0..SIZES[layer] {
             let node = node(&layers, layer, component, &moments);
-            let now = layers.layers[layer].map(component, D);
-            let mut none = vec![0.0; D * (D + 1)];
+            let now = layers.layers[layer].map(component);
+            let mut none = Array::zeros([D, D + 1]);
             let mut value = |map: &Affine| node.value(&theta(map), &mut none);
             for kind in [LayerKind::Full, LayerKind::Diagonal, LayerKind::Scale] {
                 let mut map = now.clone();
                 if kind != LayerKind::Full {
-                    map.matrix = (0..D * D).map(|i| f64::from(i / D == i % D)).collect();
+                    map.matrix = Array::identity(D);
                 }
                 // Nothing where a column would turn around.
                 let small = node.ascend(kind, &map, 1e-3);

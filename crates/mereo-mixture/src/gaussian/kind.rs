@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use mereo_core::{
-    Context, Manifest, Model, ModelFile, Observer, Options, ParamInfo, Params, Plan, Real, Result,
-    Source, Training, read_options,
+    Context, Manifest, Model, ModelFile, Observer, Options, ParamInfo, Params, Plan, PredictCells,
+    Real, Result, Source, Training, read_options,
 };
 
 use super::{Covariance, Gmm, GmmParams};
@@ -82,7 +82,7 @@ impl Model for Gmm {
     ];
     type Params = GmmParams;
 
-    mereo_core::capabilities!(encode, reconstruct, score, sample, parts);
+    mereo_core::capabilities!(encode, reconstruct, score, sample, parts; cells);
 
     fn fit<T: Real>(
         params: &GmmParams,
@@ -104,6 +104,10 @@ impl Model for Gmm {
 
     fn columns(&self) -> usize {
         Gmm::columns(self)
+    }
+
+    fn cell_predictor<T: Real>(&self) -> Option<&dyn PredictCells<T>> {
+        (!self.covariance().correlates()).then_some(self)
     }
 
     fn free_parameters(&self) -> Option<usize> {

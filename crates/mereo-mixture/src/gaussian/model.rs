@@ -5,8 +5,9 @@ use std::path::Path;
 use mereo_core::math::{packed, softmax};
 use mereo_core::slots::{Densities, RowCells};
 use mereo_core::{
-    Appearance, Batch, Encode, Error, Manifest, ModelFile, Parts, PartsView, Random, Real,
-    Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
+    Appearance, Batch, CellPrediction, Encode, Error, Manifest, ModelFile, Normal, Parts,
+    PartsView, PredictCells, Random, Real, Reconstruct, Result, Sample, Score, ScoreKind, Tensor,
+    draw,
 };
 use rand_distr::{Distribution, StandardNormal};
 
@@ -360,6 +361,33 @@ impl<T: Real> Score<T> for Gmm {
             return mixture.score_batch(batch, out);
         }
         self.for_each_row(batch, |row, density, _| out[row] = density);
+    }
+}
+
+impl<T: Real> PredictCells<T> for Gmm {
+    fn expects_columns(&self) -> Option<usize> {
+        Some(self.columns)
+    }
+
+    /// `Σ_j r_j N(μ_jd, σ²_jd)`, of components whose columns do not go together.
+    fn predict_cells_batch(
+        &self,
+        batch: &Batch<'_, T>,
+        cells: &[(usize, usize)],
+        visit: &mut dyn FnMut(usize, &CellPrediction),
+    ) {
+        let mut at = 0;
+        self.for_each_row(batch, |row, _, responsible| {
+            while let Some(&(_, column)) = cells.get(at).filter(|cell| cell.0 == row) {
+                let share = |(j, &weight): (usize, &f64)| {
+                    let i = j * self.columns + column;
+                    Normal { weight, mean: self.mean[i], variance: self.variance[i] }
+                };
+                let shares = responsible.iter().enumerate().map(share).collect();
+                visit(at, &CellPrediction::normals(shares));
+                at += 1;
+            }
+        });
     }
 }
 

@@ -98,7 +98,7 @@ impl Model for Mcfa {
     ];
     type Params = McfaParams;
 
-    mereo_core::capabilities!(encode, reconstruct, score, estimate, sample, parts, explain; classify);
+    mereo_core::capabilities!(encode, reconstruct, score, estimate, cells, sample, parts, explain; classify);
 
     fn fit<T: Real>(
         params: &McfaParams,

@@ -5,8 +5,9 @@ use std::path::Path;
 use mereo_core::math::{HALF_LOG_TWO_PI, packed as pairs};
 use mereo_core::slots::{Form, Frame, RowCells};
 use mereo_core::{
-    Appearance, Batch, ClassView, Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView,
-    Random, Real, Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
+    Appearance, Batch, CellPrediction, ClassView, Encode, Error, Explain, Manifest, ModelFile,
+    Parts, PartsView, PredictCells, Random, Real, Reconstruct, Result, Sample, Score, ScoreKind,
+    Tensor, draw,
 };
 use rand_distr::{Distribution, StandardNormal};
 
@@ -470,6 +471,47 @@ impl<T: Real> Score<T> for Mcfa {
     fn score_batch(&self, batch: &Batch<'_, T>, out: &mut [f64]) {
         self.find(batch, |found| {
             out[found.row] = if found.bound.is_finite() { found.bound } else { -f64::MAX };
+        });
+    }
+}
+
+impl<T: Real> PredictCells<T> for Mcfa {
+    fn expects_columns(&self) -> Option<usize> {
+        Some(self.columns)
+    }
+
+    /// `Σ_k g_dk N(ρ_kd + λ_kd · m_k, ψ_kd + λ_kdᵀ Ω_k λ_kd)`, with the row's own gates if it has them.
+    fn predict_cells_batch(
+        &self,
+        batch: &Batch<'_, T>,
+        cells: &[(usize, usize)],
+        visit: &mut dyn FnMut(usize, &CellPrediction),
+    ) {
+        let (j, v) = (self.factors, width(self.factors));
+        let mut at = 0;
+        self.find(batch, |found| {
+            while let Some(&(_, column)) = cells.get(at).filter(|cell| cell.0 == found.row) {
+                let share = |(part, code): (usize, &[f64])| {
+                    let loading = self.loading_of(part, column);
+                    let mut spread = 0.0;
+                    for r in 0..j {
+                        for c in 0..j {
+                            let second = code[1 + j + place(r.max(c), r.min(c))];
+                            let own = second - code[1 + r] * code[1 + c];
+                            spread += loading[r] * loading[c] * own;
+                        }
+                    }
+                    let gate = self.gate[column * self.parts + part];
+                    mereo_core::Normal {
+                        weight: found.gates.as_ref().map_or(gate, |g| g[part][column]),
+                        mean: self.appearance(part, column, code),
+                        variance: self.noise[part * self.columns + column] + spread.max(0.0),
+                    }
+                };
+                let shares = found.codes.chunks_exact(v).enumerate().map(share).collect();
+                visit(at, &CellPrediction::normals(shares));
+                at += 1;
+            }
         });
     }
 }

@@ -139,7 +139,7 @@ impl Model for Mcvq {
     ];
     type Params = McvqParams;
 
-    mereo_core::capabilities!(encode, reconstruct, score, estimate, sample, parts, explain; classify);
+    mereo_core::capabilities!(encode, reconstruct, score, estimate, cells, sample, parts, explain; classify);
 
     fn fit<T: Real>(
         params: &McvqParams,

@@ -5,8 +5,9 @@ use std::path::Path;
 use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, product_tn};
 use mereo_core::slots::{Evidence, Form, Frame, SlotParams, SlotWork, responsibilities};
 use mereo_core::{
-    Appearance, Batch, ClassView, Encode, Error, Explain, Manifest, ModelFile, Parts, PartsView,
-    Random, Real, Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
+    Appearance, Batch, CellPrediction, ClassView, Encode, Error, Explain, Manifest, ModelFile,
+    Normal, Parts, PartsView, PredictCells, Random, Real, Reconstruct, Result, Sample, Score,
+    ScoreKind, Tensor, draw,
 };
 use rand_distr::{Distribution, StandardNormal};
 
@@ -379,6 +380,50 @@ impl<T: Real> Score<T> for Mcvq {
         for (row, (out, norm)) in out.iter_mut().zip(log_norms).enumerate() {
             *out = norm;
             batch.for_each_observed(row, |d, _| *out -= cost[d]);
+        }
+    }
+}
+
+impl<T: Real> PredictCells<T> for Mcvq {
+    fn expects_columns(&self) -> Option<usize> {
+        Some(self.columns)
+    }
+
+    /// The mixture that gate and code imply: `Σ_k g_dk Σ_j m_kj N(μ_kjd, σ²_kjd)`.
+    fn predict_cells_batch(
+        &self,
+        batch: &Batch<'_, T>,
+        cells: &[(usize, usize)],
+        visit: &mut dyn FnMut(usize, &CellPrediction),
+    ) {
+        let mixture = |column: usize, gate: &dyn Fn(usize) -> f64, code: &dyn Fn(usize) -> f64| {
+            let share = |slot: usize| {
+                let i = slot * self.columns + column;
+                let weight = gate(slot / self.states) * code(slot);
+                Normal { weight, mean: self.mean[i], variance: self.variance[i] }
+            };
+            CellPrediction::normals((0..self.parts * self.states).map(share).collect())
+        };
+        if self.gates_of_rows {
+            let mut at = 0;
+            return self.find_rows(batch, |found| {
+                while let Some(&(row, column)) =
+                    cells.get(at).filter(|cell| cell.0 < found.first + found.work.rows)
+                {
+                    let row = row - found.first;
+                    let gate = |part: usize| found.gates(part, row)[column];
+                    let code =
+                        |slot: usize| found.code(slot / self.states, row)[slot % self.states];
+                    visit(at, &mixture(column, &gate, &code));
+                    at += 1;
+                }
+            });
+        }
+        let Inferred { codes, .. } = self.infer(batch);
+        for (at, &(row, column)) in cells.iter().enumerate() {
+            let gate = |part: usize| self.gate[column * self.parts + part];
+            let code = |slot: usize| codes[slot * batch.rows + row];
+            visit(at, &mixture(column, &gate, &code));
         }
     }
 }

@@ -181,7 +181,7 @@ impl Explainer {
     /// The set and the state of least squared error and price.
     fn explain(&mut self, wanted: &[f64], near: &Near, models: &States) -> Made {
         let (mut best, mut least) = ((0, 0), f64::INFINITY);
-        for set in 0..self.sets.sets {
+        for set in 0..self.sets.sets() {
             self.sets.bias(set, wanted, &mut self.left, &mut self.bias);
             let mut energy = dot(&self.left, &self.left);
             if self.penalty > 0.0 {

@@ -1,6 +1,6 @@
 //! The passes of CVQ: see the [module](super) for the derivation.
 
-use mereo_core::math::{Matrix, product_nt, product_tn};
+use mereo_core::math::{Array, Matrix, product_nt, product_tn};
 use mereo_core::slots::{Lloyd, Survey, first_smallest};
 use mereo_core::{
     Batch, Cells, Context, Dense, Facts, Learner, Memory, Pass, Plan, Real, Result, Silent, Source,
@@ -80,7 +80,7 @@ pub(super) struct Prepared<T> {
     forget: bool,
     mean: Vec<f64>,
     vectors: Vec<T>,
-    products: Vec<f64>,
+    products: Array<2>,
 }
 
 /// Memory for one batch.
@@ -94,7 +94,7 @@ pub(super) struct Work<T> {
     codes: Vec<T>,
     cross: Vec<T>,
     reach: Vec<f64>,
-    products: Vec<f64>,
+    products: Array<2>,
     observed: Vec<usize>,
 }
 
@@ -164,8 +164,9 @@ impl<T: Real> Learner<T> for CvqLearner<T> {
     }
 
     fn prepare(&self, state: &State, pass: Pass) -> Prepared<T> {
-        let mut all = Vec::new();
-        products(&state.mean, self.units.centre.len(), None, &mut all);
+        let mut all = Array::default();
+        let mean = Matrix::new(&state.mean, self.vectors(), self.units.centre.len());
+        products(mean, None, &mut all);
         Prepared {
             sums: Sums {
                 parts: self.params.parts,
@@ -251,12 +252,13 @@ impl<T: Real> Learner<T> for CvqLearner<T> {
                 batch.for_each_observed(row, |c, _| work.observed.push(c));
                 let complete = work.observed.len() == d;
                 if !complete {
-                    products(&prepared.mean, d, Some(&work.observed), &mut work.products);
+                    let mean = Matrix::new(&prepared.mean, n, d);
+                    products(mean, Some(&work.observed), &mut work.products);
                 }
                 work.reach.clear();
                 work.reach.extend(work.reaches[at * n..(at + 1) * n].iter().map(|r| r.to_f64()));
                 let all = if complete { &prepared.products } else { &work.products };
-                let seen = Seen { reach: &work.reach, products: all };
+                let seen = Seen { reach: &work.reach, products: all.view() };
                 let (kept, known) =
                     work.memory.rows_mut(batch.first_row + row, 1, n, prepared.forget);
                 let before: Option<Vec<f64>> =

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mereo_core::math::HALF_LOG_TWO_PI;
+use mereo_core::math::{Array, HALF_LOG_TWO_PI, Matrix};
 use mereo_core::{
     Appearance, Batch, Encode, Error, Manifest, ModelFile, Parts, PartsView, Random, Real,
     Reconstruct, Result, Sample, Score, ScoreKind, Tensor, draw,
@@ -158,8 +158,9 @@ impl Cvq {
         // Distances are from the mean code, so that offsets cost no precision.
         let centre = self.centre();
         let shifted = self.shifted();
-        let (mut all, mut some) = (Vec::new(), Vec::new());
-        products(&shifted, self.columns, None, &mut all);
+        let mean = Matrix::new(&shifted, self.parts * self.states, self.columns);
+        let (mut all, mut some) = (Array::default(), Array::default());
+        products(mean, None, &mut all);
         let mut explainer = Explainer::default();
         let (mut observed, mut values, mut reach) = (Vec::new(), Vec::new(), Vec::new());
         for row in 0..batch.rows {
@@ -171,7 +172,7 @@ impl Cvq {
             });
             let complete = observed.len() == self.columns;
             if !complete {
-                products(&shifted, self.columns, Some(&observed), &mut some);
+                products(mean, Some(&observed), &mut some);
             }
             reach.clear();
             reach.extend(
@@ -179,7 +180,7 @@ impl Cvq {
                     observed.iter().zip(&values).map(|(&c, x)| mean[c] * x).sum::<f64>()
                 }),
             );
-            let products = if complete { &all } else { &some };
+            let products = if complete { all.view() } else { some.view() };
             let (square, divergence) =
                 sums.explain(Seen { reach: &reach, products }, None, &mut explainer);
             let own: f64 = values.iter().map(|x| x * x).sum();

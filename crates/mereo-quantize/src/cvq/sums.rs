@@ -1,6 +1,6 @@
 //! Explaining a row by a sum of vectors, one of each part: see the [module](super) for the derivation.
 
-use mereo_core::math::softmax;
+use mereo_core::math::{Array, Matrix, softmax};
 use mereo_core::slots::first_smallest;
 use mereo_core::{Context, Random, draw};
 use rand::RngExt;
@@ -52,7 +52,27 @@ pub(super) struct Explainer {
 pub(super) struct Seen<'a> {
     pub(super) reach: &'a [f64],
     /// `[K J, K J]`.
-    pub(super) products: &'a [f64],
+    pub(super) products: Matrix<'a, f64>,
+}
+
+impl Explainer {
+    /// What the code costs that its parts show, less `‖x‖²`.
+    fn cost(&self, seen: Seen<'_>) -> f64 {
+        let cost = |&a: &usize| self.alone[a] + self.beside[a] - seen.products.row(a)[a];
+        self.chosen.iter().map(cost).sum()
+    }
+
+    /// Lets a part show another vector.
+    fn show(&mut self, seen: Seen<'_>, part: usize, b: usize) {
+        let a = std::mem::replace(&mut self.chosen[part], b);
+        if a == b {
+            return;
+        }
+        let (old, new) = (seen.products.row(a), seen.products.row(b));
+        for ((q, old), new) in self.beside.iter_mut().zip(old).zip(new) {
+            *q += new - old;
+        }
+    }
 }
 
 impl Sums {
@@ -108,10 +128,9 @@ impl Sums {
 
     /// `E‖x - Σ_k μ‖² - ‖x‖²` under responsibilities.
     fn expected_square(&self, seen: Seen<'_>, code: &[f64]) -> f64 {
-        let n = self.vectors();
         let mut sum = 0.0;
         for (a, &m) in code.iter().enumerate().filter(|(_, m)| **m != 0.0) {
-            let row = &seen.products[a * n..(a + 1) * n];
+            let row = seen.products.row(a);
             let part = a / self.states * self.states;
             let own = part..part + self.states;
             let all: f64 = row.iter().zip(code).map(|(p, m)| p * m).sum();
@@ -123,9 +142,9 @@ impl Sums {
 
     /// What each state of a part would cost beside these responsibilities of the others.
     fn costs(&self, seen: Seen<'_>, part: usize, code: &[f64], out: &mut [f64]) {
-        let (n, own) = (self.vectors(), part * self.states..(part + 1) * self.states);
+        let own = part * self.states..(part + 1) * self.states;
         for (out, a) in out.iter_mut().zip(own.clone()) {
-            let row = &seen.products[a * n..(a + 1) * n];
+            let row = seen.products.row(a);
             let all: f64 = row.iter().zip(code).map(|(p, m)| p * m).sum();
             let within: f64 = own.clone().map(|b| row[b] * code[b]).sum();
             *out = row[a] - 2.0 * seen.reach[a] + 2.0 * (all - within);
@@ -140,7 +159,7 @@ impl Sums {
     fn search(&self, seen: Seen<'_>, explainer: &mut Explainer) {
         let n = self.vectors();
         explainer.alone.clear();
-        let alone = (0..n).map(|a| seen.products[a * n + a] - 2.0 * seen.reach[a]);
+        let alone = (0..n).map(|a| seen.products.row(a)[a] - 2.0 * seen.reach[a]);
         explainer.alone.extend(alone);
         explainer.beside.clear();
         explainer.beside.resize(n, 0.0);
@@ -150,7 +169,7 @@ impl Sums {
             let cost = |a: usize| explainer.alone[a] + 2.0 * explainer.beside[a];
             let best = own.clone().fold(own.start, |a, b| if cost(b) < cost(a) { b } else { a });
             explainer.chosen.push(best);
-            let row = &seen.products[best * n..(best + 1) * n];
+            let row = seen.products.row(best);
             explainer.beside.iter_mut().zip(row).for_each(|(q, p)| *q += p);
         }
         let paired = self.states <= MOST_PAIRED;
@@ -158,7 +177,7 @@ impl Sums {
         // Of two parts, pairs are all there is.
         if self.states > 1 && self.parts > if paired { 2 } else { 1 } {
             let mut random = Context::new(0).random("cvq search", [0, 0]);
-            let mut best = self.cost_of_chosen(seen, explainer);
+            let mut best = explainer.cost(seen);
             let mut left = KICKS * self.parts;
             explainer.kept.clone_from(&explainer.chosen);
             while left > 0 {
@@ -166,41 +185,22 @@ impl Sums {
                 for _ in 0..(self.parts / 2 + 1).min(MOST_KICKED) {
                     let k = random.random_range(0..self.parts);
                     let b = k * self.states + random.random_range(0..self.states);
-                    self.show(seen, k, b, explainer);
+                    explainer.show(seen, k, b);
                 }
                 self.descend(seen, paired, explainer);
-                let found = self.cost_of_chosen(seen, explainer);
+                let found = explainer.cost(seen);
                 if found < best - ROUNDING * best.abs() {
                     (best, left) = (found, KICKS * self.parts);
                     explainer.kept.clone_from(&explainer.chosen);
                 } else {
                     for k in 0..self.parts {
-                        self.show(seen, k, explainer.kept[k], explainer);
+                        explainer.show(seen, k, explainer.kept[k]);
                     }
                 }
             }
         }
         explainer.code.fill(0.0);
         explainer.chosen.iter().for_each(|&a| explainer.code[a] = 1.0);
-    }
-
-    fn cost_of_chosen(&self, seen: Seen<'_>, explainer: &Explainer) -> f64 {
-        let n = self.vectors();
-        let cost = |&a: &usize| explainer.alone[a] + explainer.beside[a] - seen.products[a * n + a];
-        explainer.chosen.iter().map(cost).sum()
-    }
-
-    /// Lets a part show another vector.
-    fn show(&self, seen: Seen<'_>, part: usize, b: usize, explainer: &mut Explainer) {
-        let n = self.vectors();
-        let a = std::mem::replace(&mut explainer.chosen[part], b);
-        if a == b {
-            return;
-        }
-        let (old, new) = (&seen.products[a * n..(a + 1) * n], &seen.products[b * n..(b + 1) * n]);
-        for ((q, old), new) in explainer.beside.iter_mut().zip(old).zip(new) {
-            *q += new - old;
-        }
     }
 
     fn descend(&self, seen: Seen<'_>, paired: bool, explainer: &mut Explainer) {
@@ -212,7 +212,7 @@ impl Sums {
                 let costs = &explainer.logs;
                 let (best, now) = (first_smallest(costs), costs[a - k * self.states]);
                 if costs[best] < now - ROUNDING * now.abs() {
-                    self.show(seen, k, k * self.states + best, explainer);
+                    explainer.show(seen, k, k * self.states + best);
                     moved = true;
                 }
             }
@@ -235,12 +235,8 @@ impl Sums {
         without: Option<usize>,
         explainer: &mut Explainer,
     ) {
-        let n = self.vectors();
         let own = part * self.states..(part + 1) * self.states;
-        let row = |part: usize| {
-            let a = explainer.chosen[part];
-            &seen.products[a * n..(a + 1) * n][own.clone()]
-        };
+        let row = |part: usize| &seen.products.row(explainer.chosen[part])[own.clone()];
         let (alone, beside) = (&explainer.alone[own.clone()], &explainer.beside[own.clone()]);
         let pairs = alone.iter().zip(beside).zip(row(part));
         let costs = pairs.map(|((c, q), p)| c + 2.0 * (q - p));
@@ -252,13 +248,13 @@ impl Sums {
 
     /// Gives two parts the best that they can show together. False if they show it.
     fn change_two(&self, seen: Seen<'_>, k: usize, l: usize, explainer: &mut Explainer) -> bool {
-        let (n, states) = (self.vectors(), self.states);
+        let states = self.states;
         self.costs_beside(seen, k, Some(l), explainer);
         explainer.counts.clone_from(&explainer.logs);
         self.costs_beside(seen, l, Some(k), explainer);
         let (a, b) = (explainer.chosen[k], explainer.chosen[l]);
         let cost = |i: usize, j: usize| {
-            let together = seen.products[(k * states + i) * n + l * states + j];
+            let together = seen.products.row(k * states + i)[l * states + j];
             explainer.counts[i] + explainer.logs[j] + 2.0 * together
         };
         let now = cost(a - k * states, b - l * states);
@@ -272,8 +268,8 @@ impl Sums {
             }
         }
         let Some((i, j)) = best else { return false };
-        self.show(seen, k, k * states + i, explainer);
-        self.show(seen, l, l * states + j, explainer);
+        explainer.show(seen, k, k * states + i);
+        explainer.show(seen, l, l * states + j);
         true
     }
 
@@ -327,20 +323,20 @@ impl Sums {
 }
 
 /// Products of vectors over some columns, `[n, n]`.
-pub(super) fn products(mean: &[f64], columns: usize, seen: Option<&[usize]>, out: &mut Vec<f64>) {
-    let n = mean.len() / columns.max(1);
-    out.clear();
-    out.resize(n * n, 0.0);
+pub(super) fn products(mean: Matrix<'_, f64>, seen: Option<&[usize]>, out: &mut Array<2>) {
+    let n = mean.rows();
+    if out.shape() != [n, n] {
+        *out = Array::zeros([n, n]);
+    }
     for a in 0..n {
         for b in 0..=a {
-            let (x, y) =
-                (&mean[a * columns..(a + 1) * columns], &mean[b * columns..(b + 1) * columns]);
+            let (x, y) = (mean.row(a), mean.row(b));
             let product: f64 = match seen {
                 None => x.iter().zip(y).map(|(x, y)| x * y).sum(),
                 Some(seen) => seen.iter().map(|&c| x[c] * y[c]).sum(),
             };
-            out[a * n + b] = product;
-            out[b * n + a] = product;
+            out.row_mut(a)[b] = product;
+            out.row_mut(b)[a] = product;
         }
     }
 }

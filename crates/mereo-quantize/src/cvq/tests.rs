@@ -1,5 +1,6 @@
 //! What the mathematics says must hold, and data as it comes.
 
+use mereo_core::math::{Array, Matrix};
 use mereo_core::{
     Context, Dense, Manifest, Plan, Random, Silent, Table, encode, reconstruct, score,
 };
@@ -61,8 +62,8 @@ fn responsibilities_and_bounds_agree_with_enumeration() {
     for _ in 0..50 {
         let mean: Vec<f64> = (0..6 * 2).map(|_| normal(&mut random)).collect();
         let x: Vec<f64> = (0..2).map(|_| 2.0 * normal(&mut random)).collect();
-        let mut all = Vec::new();
-        products(&mean, 2, None, &mut all);
+        let mut all = Array::default();
+        products(Matrix::new(&mean, 6, 2), None, &mut all);
         let reach: Vec<f64> =
             mean.chunks(2).map(|m| m.iter().zip(&x).map(|(a, b)| a * b).sum()).collect();
         let square = |a: usize, b: usize| -> f64 {
@@ -76,7 +77,7 @@ fn responsibilities_and_bounds_agree_with_enumeration() {
             let inference = name.parse().unwrap();
             let log_prior = vec![-(3f64.ln()); 6];
             let sums = Sums { parts: 2, states: 3, inference, variance: 1.0, log_prior };
-            let seen = Seen { reach: &reach, products: &all };
+            let seen = Seen { reach: &reach, products: all.view() };
             let (found, divergence) = sums.explain(seen, None, &mut explainer);
             if inference == Inference::Local {
                 let best = (0..9).map(|k| square(k / 3, 3 + k % 3)).fold(f64::INFINITY, f64::min);
@@ -101,8 +102,8 @@ fn the_search_finds_the_best_of_all_codes() {
     for _ in 0..200 {
         let mean: Vec<f64> = (0..parts * states * d).map(|_| normal(&mut random)).collect();
         let x: Vec<f64> = (0..d).map(|_| 2.0 * normal(&mut random)).collect();
-        let mut all = Vec::new();
-        products(&mean, d, None, &mut all);
+        let mut all = Array::default();
+        products(Matrix::new(&mean, parts * states, d), None, &mut all);
         let reach: Vec<f64> =
             mean.chunks(d).map(|m| m.iter().zip(&x).map(|(a, b)| a * b).sum()).collect();
         let own: f64 = x.iter().map(|x| x * x).sum();
@@ -119,7 +120,8 @@ fn the_search_finds_the_best_of_all_codes() {
         let inference = Inference::Local;
         let sums = Sums { parts, states, inference, variance: 1.0, log_prior };
         let mut explainer = Explainer::default();
-        let (found, _) = sums.explain(Seen { reach: &reach, products: &all }, None, &mut explainer);
+        let (found, _) =
+            sums.explain(Seen { reach: &reach, products: all.view() }, None, &mut explainer);
         assert!(own + found >= best - 1e-9);
         assert_eq!(explainer.code.iter().filter(|m| **m == 1.0).count(), parts);
         found_best += usize::from(own + found <= best + 1e-9);

@@ -1,10 +1,11 @@
 //! A model that looks at rows.
 
+use mereo_core::math::Array;
 use mereo_core::{Batch, Real, RowTask, Statistics};
 use serde::{Deserialize, Serialize};
 
 use super::model::Gvq;
-use super::sets::{Explainer, Found, Sets};
+use super::sets::{Explainer, Found};
 use crate::associate::ones;
 
 /// A model with memory to explain rows in.
@@ -24,13 +25,13 @@ impl Eye<'_> {
         }
         let Explainer { observed, values, .. } = &self.explainer;
         let mut best = Found { set: 0, state: 0, energy: f64::INFINITY };
-        for (index, code) in self.codes.chunks_exact(sets.columns).enumerate() {
-            let state = (index & ((1 << sets.features) - 1)) as u64;
+        for (index, code) in self.codes.chunks_exact(sets.columns()).enumerate() {
+            let state = (index & ((1 << sets.features()) - 1)) as u64;
             let seen = observed.iter().zip(values);
             let energy = seen.map(|(&c, x)| (x - code[c]) * (x - code[c])).sum::<f64>()
                 + sets.penalty * f64::from(state.count_ones());
             if energy < best.energy {
-                best = Found { set: index >> sets.features, state, energy };
+                best = Found { set: index >> sets.features(), state, energy };
             }
         }
         best
@@ -47,7 +48,7 @@ pub(super) struct UsageTask {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Usage {
     /// `[M, 1 + n]`: rows of each set, then those that use each feature.
-    pub(super) usage: Vec<f64>,
+    pub(super) usage: Array<2>,
     pub(super) squares: f64,
     pub(super) observed: f64,
 }
@@ -57,12 +58,12 @@ impl<T: Real> RowTask<T> for UsageTask {
     type Statistics = Usage;
 
     fn statistics(&self) -> Usage {
-        let Sets { sets, features, .. } = self.model.sets;
-        Usage { usage: vec![0.0; sets * (features + 1)], squares: 0.0, observed: 0.0 }
+        let [sets, features, _] = self.model.sets.shape();
+        Usage { usage: Array::zeros([sets, features + 1]), squares: 0.0, observed: 0.0 }
     }
 
     fn accumulate(&self, batch: &Batch<'_, T>, told: &mut Usage) {
-        let Sets { features: n, penalty, .. } = self.model.sets;
+        let penalty = self.model.sets.penalty;
         let mut eye = self.model.eye();
         for row in 0..batch.rows {
             let weight = batch.weight(row);
@@ -73,7 +74,7 @@ impl<T: Real> RowTask<T> for UsageTask {
             let on = f64::from(found.state.count_ones());
             told.squares += weight * (found.energy - penalty * on).max(0.0);
             told.observed += weight * eye.explainer.observed.len() as f64;
-            let usage = &mut told.usage[found.set * (n + 1)..];
+            let usage = told.usage.row_mut(found.set);
             usage[0] += weight;
             ones(found.state).for_each(|i| usage[i + 1] += weight);
         }

@@ -1,5 +1,6 @@
 //! Learning from a source.
 
+use mereo_core::math::Array;
 use mereo_core::slots::Survey;
 use mereo_core::{
     Absent, Batch, Block, Context, Error, Learned, Observer, Place, Plan, Real, Result, RowTask,
@@ -78,7 +79,9 @@ fn fit_as<T: Real>(
         origin.extend(state.origin.iter().enumerate().map(outward));
         training
     };
-    let task = UsageTask { model: Gvq::new(sets, n, feature, origin, params) };
+    let feature = Array::new([sets, n, columns], feature);
+    let origin = Array::new([sets, columns], origin);
+    let task = UsageTask { model: Gvq::new(feature, origin, params) };
     // Shares and noise are those of the features that were kept, also if somebody asked for a stop.
     let unstopped = context.clone().stopped_by(&Stop::default());
     let told = gather(source, &unstopped, &task)?;

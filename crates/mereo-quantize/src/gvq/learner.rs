@@ -1,6 +1,6 @@
 //! The passes of GVQ: see the [module](super) for the derivation.
 
-use mereo_core::math::{Matrix, product_nt, product_tn};
+use mereo_core::math::{Array, Matrix, product_nt, product_tn};
 use mereo_core::slots::{Survey, WorstRows};
 use mereo_core::{
     Batch, Block, Context, Facts, Learner, Pass, Real, Result, Source, Start, Statistics,
@@ -54,9 +54,9 @@ impl<T: Real> Units<T> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct State {
     /// `[M, n, D]`.
-    pub(super) feature: Vec<f64>,
+    pub(super) feature: Array<3>,
     /// `[M, D]`.
-    pub(super) origin: Vec<f64>,
+    pub(super) origin: Array<2>,
     /// Whether some feature or set was unused in the last pass.
     pub(super) unused: bool,
     /// How often unused ones were given something to do.
@@ -89,7 +89,7 @@ pub(super) struct GvqStatistics {
     /// The equations of each set: origin, then features.
     pub(super) squares: Vec<Squares>,
     /// Weight of the rows of each set that use each feature, `[M, 1 + n]`, the origin first.
-    pub(super) usage: Vec<f64>,
+    pub(super) usage: Array<2>,
     energy: f64,
     observed: f64,
     rows: f64,
@@ -126,7 +126,7 @@ impl GvqStatistics {
     }
 
     /// Adds a row that was explained. Its part of the equations' right side is added elsewhere.
-    pub(super) fn add(&mut self, found: Found, weight: f64, n: usize, observed: Option<&[usize]>) {
+    pub(super) fn add(&mut self, found: Found, weight: f64, observed: Option<&[usize]>) {
         let mut coefficients = [(0, 1.0); crate::associate::MOST_FEATURES + 1];
         let mut count = 1;
         for i in ones(found.state) {
@@ -142,7 +142,7 @@ impl GvqStatistics {
             }
         }
         for &(i, _) in coefficients {
-            self.usage[found.set * (n + 1) + i] += weight;
+            self.usage.row_mut(found.set)[i] += weight;
         }
     }
 }
@@ -218,11 +218,11 @@ impl<T: Real> GvqLearner<T> {
         let mut notes = Vec::new();
         let mut worst = statistics.worst.of(0).iter();
         for set in 0..self.params.sets {
-            let usage = &statistics.usage[set * (n + 1)..(set + 1) * (n + 1)];
+            let usage = statistics.usage.row(set);
             if usage[0] <= EMPTY {
                 let Some(row) = worst.next() else { break };
-                state.origin[set * d..(set + 1) * d].copy_from_slice(&row.cells[..d]);
-                state.feature[set * n * d..(set + 1) * n * d].fill(0.0);
+                state.origin.row_mut(set).copy_from_slice(&row.cells[..d]);
+                state.feature.at_mut([set]).fill(0.0);
                 notes.push(format!("empty set {set} seeded from row {}", row.row));
                 continue;
             }
@@ -232,9 +232,9 @@ impl<T: Real> GvqLearner<T> {
                     continue;
                 }
                 let Some(row) = worst.next() else { break };
-                let feature = &mut state.feature[(set * n + i) * d..(set * n + i + 1) * d];
+                let feature = state.feature.at_mut([set, i]);
                 if always {
-                    for (o, f) in state.origin[set * d..].iter_mut().zip(&*feature) {
+                    for (o, f) in state.origin.row_mut(set).iter_mut().zip(&*feature) {
                         *o += f;
                     }
                 }
@@ -260,21 +260,13 @@ impl<T: Real> Learner<T> for GvqLearner<T> {
     }
 
     fn prepare(&self, state: &State, _pass: Pass) -> Prepared<T> {
-        let GvqParams { features, sets, penalty, .. } = self.params;
         let scale = self.units.scale.to_f64();
-        let ready = Sets::new(
-            sets,
-            features,
-            state.feature.clone(),
-            state.origin.clone(),
-            penalty / scale / scale,
-        );
-        let d = ready.columns;
-        let mut vectors = Vec::with_capacity(self.vectors() * d);
-        for set in 0..sets {
-            let origin = &state.origin[set * d..(set + 1) * d];
-            let feature = &state.feature[set * features * d..(set + 1) * features * d];
-            vectors.extend(origin.iter().chain(feature).map(|&v| T::from_f64(v)));
+        let penalty = self.params.penalty / scale / scale;
+        let ready = Sets::new(state.feature.clone(), state.origin.clone(), penalty);
+        let mut vectors = Vec::with_capacity(self.vectors() * ready.columns());
+        for (set, origin) in state.origin.rows().enumerate() {
+            let both = origin.iter().chain(state.feature.at([set]));
+            vectors.extend(both.map(|&v| T::from_f64(v)));
         }
         let constants = ready.constants();
         Prepared { sets: ready, vectors, constants, keep_worst: state.seeding() }
@@ -284,7 +276,7 @@ impl<T: Real> Learner<T> for GvqLearner<T> {
         let (n, d) = (self.params.features, self.units.centre.len());
         GvqStatistics {
             squares: vec![Squares::new(n + 1, d, self.holes); self.params.sets],
-            usage: vec![0.0; self.vectors()],
+            usage: Array::zeros([self.params.sets, n + 1]),
             energy: 0.0,
             observed: 0.0,
             rows: 0.0,
@@ -360,7 +352,7 @@ impl<T: Real> Learner<T> for GvqLearner<T> {
                 statistics.energy += weight * found.energy;
                 statistics.rows += weight;
                 statistics.observed += weight * observed.map_or(d, <[usize]>::len) as f64;
-                statistics.add(found, weight, n, observed);
+                statistics.add(found, weight, observed);
                 let coefficients = &mut work.coefficients[at * vectors..(at + 1) * vectors];
                 let base = found.set * (n + 1);
                 coefficients[base] = T::from_f64(weight);
@@ -400,25 +392,25 @@ impl<T: Real> Learner<T> for GvqLearner<T> {
     }
 
     fn update(&self, state: &mut State, statistics: &GvqStatistics, _pass: Pass) -> Vec<String> {
-        let (n, d) = (self.params.features, self.units.centre.len());
         let seeding = state.seeding();
-        solve(statistics, state, n, d);
+        solve(statistics, state);
         let unused = |usage: &[f64]| {
             usage[0] <= EMPTY || usage[1..].iter().any(|&u| u <= EMPTY || usage[0] - u <= EMPTY)
         };
-        state.unused = statistics.usage.chunks_exact(n + 1).any(unused);
+        state.unused = statistics.usage.rows().any(unused);
         if seeding { self.reseed(state, statistics) } else { Vec::new() }
     }
 }
 
 /// Least squares for every set that has rows.
-pub(super) fn solve(statistics: &GvqStatistics, state: &mut State, n: usize, d: usize) {
+pub(super) fn solve(statistics: &GvqStatistics, state: &mut State) {
+    let [_, n, d] = state.feature.shape();
     let mut found = vec![0.0; (n + 1) * d];
     for (set, squares) in statistics.squares.iter().enumerate() {
-        if statistics.usage[set * (n + 1)] > EMPTY {
+        if statistics.usage.row(set)[0] > EMPTY {
             squares.solve(&mut found);
-            state.origin[set * d..(set + 1) * d].copy_from_slice(&found[..d]);
-            state.feature[set * n * d..(set + 1) * n * d].copy_from_slice(&found[d..]);
+            state.origin.row_mut(set).copy_from_slice(&found[..d]);
+            state.feature.at_mut([set]).copy_from_slice(&found[d..]);
         }
     }
 }

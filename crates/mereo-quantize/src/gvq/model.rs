@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mereo_core::math::HALF_LOG_TWO_PI;
+use mereo_core::math::{Array, HALF_LOG_TWO_PI};
 use mereo_core::{
     Batch, Encode, Error, Manifest, ModelFile, Random, Real, Reconstruct, Result, Sample, Score,
     ScoreKind, Tensor, draw,
@@ -44,13 +44,13 @@ pub struct Gvq {
     association: Association,
     /// Shares of rows of each set, `[M]`, and of those that use each feature, `[M, n]`.
     set_prior: Vec<f64>,
-    usage: Vec<f64>,
+    usage: Array<2>,
     variance: Option<f64>,
 }
 
 impl PartialEq for Gvq {
     fn eq(&self, other: &Self) -> bool {
-        let of = |m: &Self| (m.sets.sets, m.sets.features, m.sets.columns, m.sets.penalty, m.beta);
+        let of = |m: &Self| (m.sets.penalty, m.beta);
         of(self) == of(other)
             && self.sets.feature == other.sets.feature
             && self.sets.origin == other.sets.origin
@@ -61,32 +61,26 @@ impl PartialEq for Gvq {
 }
 
 impl Gvq {
-    pub(super) fn new(
-        sets: usize,
-        features: usize,
-        feature: Vec<f64>,
-        origin: Vec<f64>,
-        params: &GvqParams,
-    ) -> Self {
+    pub(super) fn new(feature: Array<3>, origin: Array<2>, params: &GvqParams) -> Self {
+        let [sets, features, _] = feature.shape();
         Self {
-            sets: Sets::new(sets, features, feature, origin, params.penalty),
+            sets: Sets::new(feature, origin, params.penalty),
             beta: params.beta,
             association: params.association,
             set_prior: vec![1.0 / sets as f64; sets],
-            usage: vec![0.5; sets * features],
+            usage: Array::new([sets, features], vec![0.5; sets * features]),
             variance: None,
         }
     }
 
     /// The same with the shares and the noise that rows showed.
     pub(super) fn with_usage(mut self, told: &Usage, floor: f64) -> Self {
-        let n = self.sets.features;
-        let rows: f64 = (0..self.sets.sets).map(|m| told.usage[m * (n + 1)]).sum();
-        for (m, usage) in told.usage.chunks_exact(n + 1).enumerate() {
-            self.set_prior[m] = (usage[0] + 0.5) / (rows + 0.5 * self.sets.sets as f64);
-            for i in 0..n {
+        let rows: f64 = told.usage.column(0).sum();
+        for (m, usage) in told.usage.rows().enumerate() {
+            self.set_prior[m] = (usage[0] + 0.5) / (rows + 0.5 * self.sets.sets() as f64);
+            for (own, with) in self.usage.row_mut(m).iter_mut().zip(&usage[1..]) {
                 // Half a row more on either side: nothing is impossible.
-                self.usage[m * n + i] = (usage[i + 1] + 0.5) / (usage[0] + 1.0);
+                *own = (with + 0.5) / (usage[0] + 1.0);
             }
         }
         let variance = told.squares / told.observed.max(f64::MIN_POSITIVE);
@@ -96,19 +90,19 @@ impl Gvq {
 
     /// Origins and features, `[M, 1 + n, D]`, the origin of each set first.
     pub(crate) fn vectors(&self) -> Vec<f64> {
-        let Sets { sets, features, columns: d, ref feature, ref origin, .. } = self.sets;
-        let mut vectors = Vec::with_capacity(sets * (features + 1) * d);
-        for (origin, features) in origin.chunks_exact(d).zip(feature.chunks_exact(features * d)) {
+        let Sets { feature, origin, .. } = &self.sets;
+        let mut vectors = Vec::with_capacity(origin.len() + feature.len());
+        for (set, origin) in origin.rows().enumerate() {
             vectors.extend_from_slice(origin);
-            vectors.extend_from_slice(features);
+            vectors.extend_from_slice(feature.at([set]));
         }
         vectors
     }
 
     /// The same with other vectors, `[M, 1 + n, D]`, the origin of each set first.
     pub(crate) fn with_vectors(&self, vectors: &[f64]) -> Self {
-        let Sets { sets, features, penalty, .. } = self.sets;
-        let sets = Sets::of_vectors(sets, features, vectors, penalty);
+        let [sets, features, _] = self.sets.shape();
+        let sets = Sets::of_vectors(sets, features, vectors, self.sets.penalty);
         Self { sets, ..self.clone() }
     }
 
@@ -124,7 +118,7 @@ impl Gvq {
     /// # Ok::<(), mereo_core::Error>(())
     /// ```
     pub fn with_association(mut self, association: Association) -> Result<Self> {
-        association.check(self.sets.features, self.sets.columns)?;
+        association.check(self.sets.features(), self.sets.columns())?;
         if self.beta.is_some() && !matches!(association, Association::Auto | Association::Exact) {
             let problem =
                 format!("{} cannot explain binary data; use auto or exact", association.name());
@@ -136,17 +130,17 @@ impl Gvq {
 
     /// Number of columns, D.
     pub fn columns(&self) -> usize {
-        self.sets.columns
+        self.sets.columns()
     }
 
     /// Number of sets, M.
     pub fn sets(&self) -> usize {
-        self.sets.sets
+        self.sets.sets()
     }
 
     /// Number of features of each set, n.
     pub fn features(&self) -> usize {
-        self.sets.features
+        self.sets.features()
     }
 
     /// `[M, n, D]`: the features.
@@ -196,7 +190,7 @@ impl Gvq {
     /// # Ok::<(), mereo_core::Error>(())
     /// ```
     pub fn appearance(&self, set: usize, state: u64) -> Vec<f64> {
-        let mut out = vec![0.0; self.sets.columns];
+        let mut out = vec![0.0; self.sets.columns()];
         self.write_look(set, state, &mut out);
         out
     }
@@ -223,26 +217,23 @@ impl Gvq {
     /// ```
     #[must_use]
     pub fn strongest(&self, features: usize) -> Self {
-        let Sets { sets, features: n, columns: d, .. } = self.sets;
+        let [sets, n, _] = self.sets.shape();
         let (mut feature, mut origin) = (self.sets.feature.clone(), self.sets.origin.clone());
         for set in 0..sets {
-            let change = |i: usize| {
-                let at = set * n + i;
-                self.usage[at] * (1.0 - self.usage[at]) * self.sets.square[at]
-            };
+            let (usage, square) = (self.usage.row(set), self.sets.square.row(set));
+            let change = |i: usize| usage[i] * (1.0 - usage[i]) * square[i];
             let mut order: Vec<usize> = (0..n).collect();
             order.sort_by(|&a, &b| change(b).total_cmp(&change(a)).then(a.cmp(&b)));
             for &i in order.iter().skip(features) {
-                let usage = self.usage[set * n + i];
-                let gone = &mut feature[(set * n + i) * d..(set * n + i + 1) * d];
-                let origin = &mut origin[set * d..(set + 1) * d];
+                let gone = feature.at_mut([set, i]);
                 if self.beta.is_none() {
-                    origin.iter_mut().zip(&*gone).for_each(|(o, f)| *o += usage * f);
+                    let origin = origin.row_mut(set).iter_mut();
+                    origin.zip(&*gone).for_each(|(o, f)| *o += usage[i] * f);
                 }
                 gone.fill(0.0);
             }
         }
-        Self { sets: Sets::new(sets, n, feature, origin, self.sets.penalty), ..self.clone() }
+        Self { sets: Sets::new(feature, origin, self.sets.penalty), ..self.clone() }
     }
 
     /// Takes a model out of a file: `feature [M, n, D]`, `origin [M, D]`, and if they are there
@@ -313,11 +304,15 @@ impl Gvq {
             )));
         }
         Ok(Self {
-            sets: Sets::new(sets, n, feature.values, origin, penalty),
+            sets: Sets::new(
+                Array::new([sets, n, d], feature.values),
+                Array::new([sets, d], origin),
+                penalty,
+            ),
             beta,
             association: Association::Auto,
             set_prior,
-            usage,
+            usage: Array::new([sets, n], usage),
             variance,
         })
     }
@@ -335,21 +330,20 @@ impl Gvq {
     /// # Ok::<(), mereo_core::Error>(())
     /// ```
     pub fn to_file(&self, manifest: Manifest) -> ModelFile {
-        let Sets { sets, features, columns, .. } = self.sets;
         let mut file = ModelFile::new(manifest);
-        let mut insert = |name: &str, shape: &[usize], values: &[f64]| {
-            file.insert(name, Tensor::new(shape.to_vec(), values.to_vec()));
-        };
-        insert("feature", &[sets, features, columns], &self.sets.feature);
-        insert("origin", &[sets, columns], &self.sets.origin);
-        insert("penalty", &[1], &[self.sets.penalty]);
-        insert("set_prior", &[sets], &self.set_prior);
-        insert("usage", &[sets, features], &self.usage);
-        if let Some(beta) = self.beta {
-            insert("beta", &[1], &[beta]);
-        }
-        if let Some(variance) = self.variance {
-            insert("variance", &[1], &[variance]);
+        file.insert("feature", self.sets.feature.to_tensor());
+        file.insert("origin", self.sets.origin.to_tensor());
+        file.insert("set_prior", Tensor::new(vec![self.sets.sets()], self.set_prior.clone()));
+        file.insert("usage", self.usage.to_tensor());
+        let numbers = [
+            ("penalty", Some(self.sets.penalty)),
+            ("beta", self.beta),
+            ("variance", self.variance),
+        ];
+        for (name, number) in numbers {
+            if let Some(number) = number {
+                file.insert(name, Tensor::new(vec![1], vec![number]));
+            }
         }
         file
     }
@@ -357,7 +351,7 @@ impl Gvq {
     /// Ready to explain rows.
     pub(super) fn eye(&self) -> Eye<'_> {
         let codes = self.beta.map_or_else(Vec::new, |beta| {
-            squashed::codes(&self.vectors(), self.sets.sets, self.sets.columns, beta)
+            squashed::codes(&self.vectors(), self.sets.sets(), self.sets.columns(), beta)
         });
         Eye { model: self, explainer: Explainer::new(self.association), codes }
     }
@@ -391,7 +385,7 @@ impl Gvq {
 
 impl<T: Real> Encode<T> for Gvq {
     fn expects_columns(&self) -> Option<usize> {
-        Some(self.sets.columns)
+        Some(self.sets.columns())
     }
 
     fn code_width(&self) -> usize {
@@ -399,7 +393,7 @@ impl<T: Real> Encode<T> for Gvq {
     }
 
     fn code_names(&self) -> Option<Vec<String>> {
-        let n = self.sets.features;
+        let n = self.sets.features();
         let names = (0..self.usage.len()).map(|i| format!("set{}.feature{}", i / n, i % n));
         Some(names.chain(std::iter::once("set".to_owned())).collect())
     }
@@ -407,7 +401,7 @@ impl<T: Real> Encode<T> for Gvq {
     /// 1 for each feature that is on and 0 for the others, set by set, then the number of the set
     /// that the row is made of.
     fn encode_batch(&self, batch: &Batch<'_, T>, codes: &mut [T]) {
-        let (n, width) = (self.sets.features, self.usage.len() + 1);
+        let (n, width) = (self.sets.features(), self.usage.len() + 1);
         codes.fill(T::ZERO);
         self.for_each_state(batch, |row, set, state| {
             let code = &mut codes[row * width..(row + 1) * width];
@@ -419,12 +413,12 @@ impl<T: Real> Encode<T> for Gvq {
 
 impl<T: Real> Reconstruct<T> for Gvq {
     fn expects_columns(&self) -> Option<usize> {
-        Some(self.sets.columns)
+        Some(self.sets.columns())
     }
 
     /// The sum of the row's features and the origin.
     fn reconstruct_batch(&self, batch: &Batch<'_, T>, out: &mut [T]) {
-        let d = self.sets.columns;
+        let d = self.sets.columns();
         let mut look = vec![0.0; d];
         self.for_each_state(batch, |row, set, state| {
             self.write_look(set, state, &mut look);
@@ -437,7 +431,7 @@ impl<T: Real> Reconstruct<T> for Gvq {
 
 impl<T: Real> Score<T> for Gvq {
     fn expects_columns(&self) -> Option<usize> {
-        Some(self.sets.columns)
+        Some(self.sets.columns())
     }
 
     fn score_kind(&self) -> ScoreKind {
@@ -447,7 +441,7 @@ impl<T: Real> Score<T> for Gvq {
     /// `log P(m) Π_i P(s_i|m) N(x; code, σ² I)` over the observed cells: one term of the density. A
     /// model that does not know its noise takes 1.
     fn score_batch(&self, batch: &Batch<'_, T>, out: &mut [f64]) {
-        let (n, variance) = (self.sets.features, self.variance.unwrap_or(1.0));
+        let variance = self.variance.unwrap_or(1.0);
         let log = |share: f64| share.max(f64::MIN_POSITIVE).ln();
         let mut eye = self.eye();
         for (row, out) in out.iter_mut().enumerate() {
@@ -459,8 +453,7 @@ impl<T: Real> Score<T> for Gvq {
             // A row that shows nothing says nothing, whatever it could be made of.
             if cells > 0.0 {
                 *out += log(self.set_prior[found.set]);
-                for i in 0..n {
-                    let usage = self.usage[found.set * n + i];
+                for (i, &usage) in self.usage.row(found.set).iter().enumerate() {
                     *out += log(if found.state >> i & 1 == 1 { usage } else { 1.0 - usage });
                 }
             }
@@ -470,14 +463,13 @@ impl<T: Real> Score<T> for Gvq {
 
 impl Sample for Gvq {
     fn columns(&self) -> usize {
-        self.sets.columns
+        self.sets.columns()
     }
 
     fn sample_row(&self, random: &mut Random, noise: bool, row: &mut [f64]) {
-        let n = self.sets.features;
         let set = draw(&self.set_prior, random).unwrap_or(0);
-        let state = (0..n).fold(0u64, |state, i| {
-            state | u64::from(random.random::<f64>() < self.usage[set * n + i]) << i
+        let state = self.usage.row(set).iter().enumerate().fold(0u64, |state, (i, &usage)| {
+            state | u64::from(random.random::<f64>() < usage) << i
         });
         self.write_look(set, state, row);
         if noise {

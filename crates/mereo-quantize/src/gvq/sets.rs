@@ -1,6 +1,6 @@
 //! Sets of features, ready to explain rows.
 
-use mereo_core::math::dot;
+use mereo_core::math::{Array, dot};
 use mereo_core::{Batch, Real};
 use serde::{Deserialize, Serialize};
 
@@ -13,16 +13,13 @@ const QUICK_NODES: usize = 500;
 /// M sets of n features and an origin over D columns.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Sets {
-    pub(crate) sets: usize,
-    pub(super) features: usize,
-    pub(super) columns: usize,
     /// `[M, n, D]`.
-    pub(super) feature: Vec<f64>,
+    pub(super) feature: Array<3>,
     /// `[M, D]`.
-    pub(super) origin: Vec<f64>,
+    pub(super) origin: Array<2>,
     pub(super) penalty: f64,
     /// `f·f`, `[M, n]`.
-    pub(super) square: Vec<f64>,
+    pub(super) square: Array<2>,
     pub(crate) couplings: Vec<Couplings>,
 }
 
@@ -90,7 +87,7 @@ impl Explainer {
     /// explanation comes out however rows are batched.
     pub(super) fn explain(&mut self, sets: &Sets) -> Found {
         let mut best: Option<Found> = None;
-        for set in 0..sets.sets {
+        for set in 0..sets.sets() {
             let found = pulp::Arch::new().dispatch(
                 #[inline(always)]
                 || self.explain_by(sets, set),
@@ -104,9 +101,8 @@ impl Explainer {
 
     #[inline(always)]
     fn explain_by(&mut self, sets: &Sets, set: usize) -> Found {
-        let (n, d) = (sets.features, sets.columns);
-        let origin = &sets.origin[set * d..(set + 1) * d];
-        let feature = &sets.feature[set * n * d..(set + 1) * n * d];
+        let [_, n, d] = sets.shape();
+        let (origin, feature) = (sets.origin.row(set), sets.feature.at([set]));
         let complete = self.observed.len() == d;
         if complete {
             sets.bias(set, &self.values, &mut self.residual, &mut self.bias);
@@ -160,9 +156,9 @@ impl Explainer {
         square: f64,
         constants: &[f64],
     ) -> Found {
-        let n = sets.features;
+        let n = sets.features();
         let mut best: Option<Found> = None;
-        for set in 0..sets.sets {
+        for set in 0..sets.sets() {
             let products = &products[set * (n + 1)..(set + 1) * (n + 1)];
             let constants = &constants[set * (n + 1)..(set + 1) * (n + 1)];
             self.bias.clear();
@@ -187,21 +183,30 @@ impl Explainer {
 }
 
 impl Sets {
-    pub(super) fn new(
-        sets: usize,
-        features: usize,
-        feature: Vec<f64>,
-        origin: Vec<f64>,
-        penalty: f64,
-    ) -> Self {
-        let d = origin.len() / sets.max(1);
-        let (mut square, mut couplings) = (Vec::new(), Vec::new());
-        for set in 0..sets {
-            let feature = &feature[set * features * d..(set + 1) * features * d];
-            square.extend(feature.chunks_exact(d).map(|f| dot(f, f)));
-            couplings.push(Couplings::of_features(features, feature));
-        }
-        Self { sets, features, columns: d, feature, origin, penalty, square, couplings }
+    pub(super) fn new(feature: Array<3>, origin: Array<2>, penalty: f64) -> Self {
+        let [sets, features, d] = feature.shape();
+        let square = feature.chunks_exact(d.max(1)).map(|f| dot(f, f)).collect();
+        let square = Array::new([sets, features], square);
+        let couplings =
+            (0..sets).map(|set| Couplings::of_features(features, feature.at([set]))).collect();
+        Self { feature, origin, penalty, square, couplings }
+    }
+
+    /// How many sets there are, of how many features, over how many columns: M, n, D.
+    pub(super) fn shape(&self) -> [usize; 3] {
+        self.feature.shape()
+    }
+
+    pub(crate) fn sets(&self) -> usize {
+        self.shape()[0]
+    }
+
+    pub(super) fn features(&self) -> usize {
+        self.shape()[1]
+    }
+
+    pub(super) fn columns(&self) -> usize {
+        self.shape()[2]
     }
 
     /// Of vectors `[M, 1 + n, D]`, the origin first.
@@ -212,20 +217,19 @@ impl Sets {
             origin.extend_from_slice(&set[..d]);
             feature.extend_from_slice(&set[d..]);
         }
-        Self::new(sets, features, feature, origin, penalty)
+        let feature = Array::new([sets, features, d], feature);
+        Self::new(feature, Array::new([sets, d], origin), penalty)
     }
 
     /// What is left of a complete row less an origin, and with that the bias of each feature of the
     /// set.
     #[inline(always)]
     pub(crate) fn bias(&self, set: usize, row: &[f64], left: &mut Vec<f64>, bias: &mut Vec<f64>) {
-        let (n, d) = (self.features, self.columns);
-        let origin = &self.origin[set * d..(set + 1) * d];
         left.clear();
-        left.extend(row.iter().zip(origin).map(|(x, o)| x - o));
-        let feature = self.feature[set * n * d..(set + 1) * n * d].chunks_exact(d);
+        left.extend(row.iter().zip(self.origin.row(set)).map(|(x, o)| x - o));
+        let feature = self.feature.at([set]).chunks_exact(self.columns());
         bias.clear();
-        let squares = &self.square[set * n..];
+        let squares = self.square.row(set);
         bias.extend(
             feature.zip(squares).map(|(f, square)| square - 2.0 * dot(f, left) + self.penalty),
         );
@@ -234,14 +238,11 @@ impl Sets {
     /// For [`Explainer::explain_products`]: `o·o`, then `f·f + 2 f·o + λ` of each feature, set by
     /// set.
     pub(super) fn constants(&self) -> Vec<f64> {
-        let (n, d) = (self.features, self.columns);
         let mut out = Vec::new();
-        for set in 0..self.sets {
-            let origin = &self.origin[set * d..(set + 1) * d];
+        for (set, origin) in self.origin.rows().enumerate() {
             out.push(dot(origin, origin));
-            for i in set * n..(set + 1) * n {
-                let f = &self.feature[i * d..(i + 1) * d];
-                out.push(self.square[i] + 2.0 * dot(f, origin) + self.penalty);
+            for (i, square) in self.square.row(set).iter().enumerate() {
+                out.push(square + 2.0 * dot(self.feature.at([set, i]), origin) + self.penalty);
             }
         }
         out
@@ -249,11 +250,9 @@ impl Sets {
 
     /// The sum of an origin and the features of a state.
     pub(crate) fn sum(&self, set: usize, state: u64, out: &mut [f64]) {
-        let (n, d) = (self.features, self.columns);
-        out.copy_from_slice(&self.origin[set * d..(set + 1) * d]);
+        out.copy_from_slice(self.origin.row(set));
         for i in crate::associate::ones(state) {
-            let at = (set * n + i) * d;
-            for (x, f) in out.iter_mut().zip(&self.feature[at..at + d]) {
+            for (x, f) in out.iter_mut().zip(self.feature.at([set, i])) {
                 *x += f;
             }
         }

@@ -4,6 +4,7 @@
 //! several sets, k-means first says which rows share a set. Whatever solver was asked for, these runs
 //! use one that is soon done.
 
+use mereo_core::math::Array;
 use mereo_core::slots::{ColumnMoments, Lloyd, RowCells, Survey, first_smallest};
 use mereo_core::{
     Batch, Context, Facts, Learner, Plan, Random, Real, Result, Silent, Source, Start, learn,
@@ -80,24 +81,24 @@ pub(super) fn random_states<T: Real>(
             observed.clear();
             observed.extend(cells.iter().map(|(c, _)| c));
             let missing = (observed.len() < d).then_some(&*observed);
-            statistics.add(Found { set, state, energy: 0.0 }, weight, n, missing);
+            statistics.add(Found { set, state, energy: 0.0 }, weight, missing);
             let cross = &mut statistics.squares[set].cross;
             for (c, x) in cells.iter() {
                 let x = weight * learner.units.inward(c, T::from_f64(x)).to_f64();
-                cross[c] += x;
+                cross.row_mut(0)[c] += x;
                 for i in crate::associate::ones(state) {
-                    cross[(i + 1) * d + c] += x;
+                    cross.row_mut(i + 1)[c] += x;
                 }
             }
         }
     }
     let mut state = State {
-        feature: vec![0.0; sets * n * d],
-        origin: vec![0.0; sets * d],
+        feature: Array::zeros([sets, n, d]),
+        origin: Array::zeros([sets, d]),
         unused: true,
         reseeds: 0,
     };
-    solve(&statistics, &mut state, n, d);
+    solve(&statistics, &mut state);
     Ok(Start { state, how: "random states".into() })
 }
 

@@ -124,7 +124,7 @@ fn candidates(rows: usize, width: usize) -> Vec<Candidate> {
 
 impl Candidate {
     fn learn<T: Real>(&self, table: &Table<T>, context: &Context) -> Result<Fitted> {
-        let fit = Fit::named(self.model, &self.options)?;
+        let fit = Fit::named(self.model, &self.options)?.unfold();
         let restarts = if self.model == "gmm" { 2 } else { 1 };
         fit.restarts(restarts).passes(60).context(context).run(table)
     }

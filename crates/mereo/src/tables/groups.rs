@@ -106,5 +106,5 @@ fn learn<T: Real>(table: &Table<T>, k: usize, context: &Context) -> Result<Fitte
         return Err(Error::option("k", "options are no object"));
     };
     let options: Options = options;
-    Fit::named("gmm", &options)?.restarts(5).passes(100).context(context).run(table)
+    Fit::named("gmm", &options)?.unfold().restarts(5).passes(100).context(context).run(table)
 }

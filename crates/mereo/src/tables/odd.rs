@@ -173,7 +173,7 @@ fn learn<T: Real>(table: &Table<T>, width: usize, context: &Context) -> Result<F
         return Err(Error::option("model", "options are no object"));
     };
     let options: Options = options;
-    Fit::named(model, &options)?.restarts(1).passes(60).context(context).run(&sample)
+    Fit::named(model, &options)?.unfold().restarts(1).passes(60).context(context).run(&sample)
 }
 
 #[cfg(test)]

@@ -10,10 +10,12 @@ use super::super::learner::{GvqLearner, Units};
 use super::*;
 use crate::fixture::Fixture;
 use crate::{Association, VqParams, vq};
+use mereo_core::math::Array;
 
 fn model_of(feature: &[f64], origin: &[f64], n: usize, penalty: f64) -> Gvq {
     let params = GvqParams { penalty, ..GvqParams::new(n) };
-    Gvq::new(1, n, feature.to_vec(), origin.to_vec(), &params)
+    let feature = Array::new([1, n, origin.len()], feature.to_vec());
+    Gvq::new(feature, Array::new([1, origin.len()], origin.to_vec()), &params)
 }
 
 #[test]
@@ -36,8 +38,8 @@ fn an_iteration_agrees_with_an_independent_implementation() {
         scouting: false,
     };
     let mut state = super::super::learner::State {
-        feature: across("it_F0"),
-        origin: fixture.get("it_o0"),
+        feature: Array::new([1, 5, 7], across("it_F0")),
+        origin: Array::new([1, 7], fixture.get("it_o0")),
         unused: false,
         reseeds: 0,
     };
@@ -92,7 +94,7 @@ fn statistics_states(
     penalty: f64,
 ) -> Vec<(usize, u64)> {
     let sets = &prepared.sets;
-    let model = model_of(&sets.feature, &sets.origin, sets.features, penalty);
+    let model = model_of(&sets.feature, &sets.origin, sets.features(), penalty);
     let mut out = Vec::new();
     model.for_each_state(batch, |_, set, state| out.push((set, state)));
     out
@@ -268,8 +270,8 @@ fn weight_two_equals_the_row_twice() {
             scouting: false,
         };
         let mut state = super::super::learner::State {
-            feature: (0..15).map(|i| f64::from(i * 7 % 5) - 2.0).collect(),
-            origin: vec![0.5; 5],
+            feature: Array::new([1, 3, 5], (0..15).map(|i| f64::from(i * 7 % 5) - 2.0).collect()),
+            origin: Array::new([1, 5], vec![0.5; 5]),
             unused: false,
             reseeds: 0,
         };
@@ -285,7 +287,7 @@ fn weight_two_equals_the_row_twice() {
     };
     let ((a, x), (b, y)) = (told(&weighted), told(&repeated));
     assert!((a - b).abs() < 1e-9 * a.abs());
-    for (a, b) in x.feature.iter().chain(&x.origin).zip(y.feature.iter().chain(&y.origin)) {
+    for (a, b) in x.feature.iter().chain(&*x.origin).zip(y.feature.iter().chain(&*y.origin)) {
         assert!((a - b).abs() < 1e-9);
     }
     // And rows of weight 0 are not there.
@@ -330,7 +332,9 @@ fn exact_explanations_are_the_best_of_all_sets_and_states() {
             GvqParams { sets, penalty: [0.0, 0.3, 8.0][trial / 3 % 3], ..GvqParams::new(n) };
         let feature: Vec<f64> = (0..sets * n * d).map(|_| mean + normal(&mut random)).collect();
         let origin: Vec<f64> = (0..sets * d).map(|_| normal(&mut random)).collect();
-        let model = Gvq::new(sets, n, feature, origin, &params);
+        let d = origin.len() / sets;
+        let (feature, origin) = (Array::new([sets, n, d], feature), Array::new([sets, d], origin));
+        let model = Gvq::new(feature, origin, &params);
         let made = model.appearance(random.random_range(0..sets), random.random_range(0..1 << n));
         let mut row: Vec<f64> = made.iter().map(|x| x + 0.5 * normal(&mut random)).collect();
         if trial % 4 == 0 {

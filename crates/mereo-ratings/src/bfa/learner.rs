@@ -1,0 +1,321 @@
+//! The passes: see the [module](super).
+
+use mereo_core::math::{cholesky, cholesky_inverse, cholesky_solve, dot, packed};
+use mereo_core::slots::RowCells;
+use mereo_core::{Batch, Context, Facts, Learner, Pass, Real, Start, Statistics, map_in_parallel};
+use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
+
+use super::BfaParams;
+use super::items::{Items, Row};
+use crate::scale::Scale;
+
+/// What the gamma priors of precisions begin with: next to nothing.
+const GAMMA: f64 = 1e-3;
+/// The least noise, in units of a cell's variance.
+const FLOOR: f64 = 1e-4;
+/// Deviations of first loadings.
+const FIRST: f64 = 0.2;
+
+/// What the passes move, in units.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct State {
+    /// `[D, N + 2]`: `E[l̃]`.
+    pub(super) mean: Vec<f64>,
+    /// `[D, packed N + 1]`: the covariance of `(w, c)`.
+    pub(super) covariance: Vec<f64>,
+    /// `[D]`.
+    pub(super) noise: Vec<f64>,
+    /// ψ₀.
+    pub(super) usual_noise: f64,
+    /// `[N + 1]`: α, then β.
+    pub(super) precision: Vec<f64>,
+    /// λ.
+    pub(super) bias_precision: f64,
+}
+
+/// Learns posteriors of columns.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct BfaLearner {
+    pub(super) params: BfaParams,
+    pub(super) scale: Scale,
+    pub(super) facts: Facts,
+}
+
+/// What rows tell.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct BfaStatistics {
+    /// `[D, packed N + 2]`: `A_d`.
+    second: Vec<f64>,
+    /// `[D, N + 2]`: `r_d`.
+    cross: Vec<f64>,
+    /// `[D]`.
+    squares: Vec<f64>,
+    /// `Σ w E[b²]`.
+    biases: f64,
+    bound: f64,
+}
+
+impl Statistics for BfaStatistics {
+    fn merge(&mut self, other: &Self) {
+        let pairs = [
+            (&mut self.second, &other.second),
+            (&mut self.cross, &other.cross),
+            (&mut self.squares, &other.squares),
+        ];
+        for (own, theirs) in pairs {
+            own.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
+        }
+        self.biases += other.biases;
+        self.bound += other.bound;
+    }
+
+    fn reset(&mut self) {
+        for sums in [&mut self.second, &mut self.cross, &mut self.squares] {
+            sums.fill(0.0);
+        }
+        (self.biases, self.bound) = (0.0, 0.0);
+    }
+}
+
+/// What a column comes to.
+struct Column {
+    mean: Vec<f64>,
+    covariance: Vec<f64>,
+    noise: f64,
+}
+
+impl BfaLearner {
+    /// The first state of a restart: small random loadings.
+    pub(super) fn start(&self, restart: usize, context: &Context) -> Start<State> {
+        let (d, n) = (self.scale.columns(), self.params.factors);
+        let mut random = context.random("loadings", [restart as u64, 0]);
+        let mut mean = Vec::with_capacity(d * (n + 2));
+        let mut covariance = vec![0.0; d * packed(n + 1)];
+        for column in 0..d {
+            for _ in 0..n {
+                let normal: f64 = StandardNormal.sample(&mut random);
+                mean.push(FIRST * normal);
+            }
+            mean.extend([1.0, self.scale.drawn[column]]);
+            let own = &mut covariance[column * packed(n + 1)..(column + 1) * packed(n + 1)];
+            (0..=n).for_each(|i| own[packed(i) + i] = FIRST * FIRST * 0.1);
+        }
+        let mut precision = vec![1.0 / (FIRST * FIRST); n];
+        precision.push(4.0);
+        let state = State {
+            mean,
+            covariance,
+            noise: vec![0.7; d],
+            usual_noise: 0.7,
+            precision,
+            bias_precision: 6.0,
+        };
+        Start { state, how: "small random loadings".into() }
+    }
+
+    fn items(&self, state: &State) -> Items {
+        Items::new(
+            self.params.factors,
+            state.mean.clone(),
+            &state.covariance,
+            state.noise.clone(),
+            state.bias_precision,
+        )
+    }
+
+    /// All of F that is not of rows.
+    fn log_prior(&self, state: &State) -> f64 {
+        let n = self.params.factors;
+        let (q, small, nu) = (n + 2, packed(n + 1), self.params.noise_rows);
+        let mut log = 0.0;
+        for (d, own) in state.covariance.chunks_exact(small).enumerate() {
+            let mut factor = own.to_vec();
+            // As the state makes them, they always have a factor.
+            let log_determinant = cholesky(&mut factor, n + 1).unwrap_or(0.0);
+            let mut both = log_determinant + (n + 1) as f64;
+            for (j, alpha) in state.precision.iter().enumerate() {
+                let square = self.square(&state.mean[d * q..(d + 1) * q], own, d, j);
+                both += alpha.ln() - alpha * square;
+            }
+            let noise = state.noise[d];
+            log += 0.5 * both
+                - 0.5 * nu * (noise.ln() + state.usual_noise / noise - state.usual_noise.ln());
+        }
+        let hyper = |precision: f64| GAMMA * (precision.ln() - precision);
+        log + state.precision.iter().map(|a| hyper(*a)).sum::<f64>() + hyper(state.bias_precision)
+    }
+
+    /// `E[(l_j - m_j)²]` of loading j, or of the offset about the mean of all.
+    fn square(&self, mean: &[f64], covariance: &[f64], column: usize, j: usize) -> f64 {
+        let n = self.params.factors;
+        let apart = if j < n { mean[j] } else { mean[n + 1] - self.scale.overall[column] };
+        apart * apart + covariance[packed(j) + j]
+    }
+
+    /// The posterior and the noise of a column.
+    fn column(&self, state: &State, statistics: &BfaStatistics, d: usize) -> Column {
+        let n = self.params.factors;
+        let (q, large) = (n + 2, packed(n + 2));
+        let second = &statistics.second[d * large..(d + 1) * large];
+        let cross = &statistics.cross[d * q..(d + 1) * q];
+        let precision = 1.0 / state.noise[d];
+        // Factors are as they stand; the offset comes after the bias, which is known.
+        let place = |k: usize| if k < n { k } else { n + 1 };
+        let mut factor = Vec::with_capacity(packed(n + 1));
+        let mut mean = vec![0.0; n + 1];
+        for k in 0..=n {
+            let own = (0..=k).map(|l| precision * second[packed(place(k)) + place(l)]);
+            factor.extend(own);
+            factor[packed(k) + k] += state.precision[k];
+            let with_bias = if k < n { second[packed(n) + k] } else { second[packed(n + 1) + n] };
+            mean[k] = precision * (cross[place(k)] - with_bias);
+        }
+        mean[n] += state.precision[n] * self.scale.overall[d];
+        let mut covariance = vec![0.0; packed(n + 1)];
+        let mut work = vec![0.0; n + 1];
+        if cholesky(&mut factor, n + 1).is_none() {
+            // Rounding alone can do this, of columns that say nothing new.
+            let at = packed(n + 1);
+            return Column {
+                mean: state.mean[d * q..(d + 1) * q].to_vec(),
+                covariance: state.covariance[d * at..(d + 1) * at].to_vec(),
+                noise: state.noise[d],
+            };
+        }
+        cholesky_solve(&factor, n + 1, &mut mean);
+        cholesky_inverse(&factor, n + 1, &mut covariance, &mut work);
+        let offset = mean[n];
+        mean[n] = 1.0;
+        mean.push(offset);
+        let items = Items::new(n, mean.clone(), &covariance, vec![1.0], 1.0);
+        let mut left = statistics.squares[d] - 2.0 * dot(&mean, cross);
+        for i in 0..q {
+            for j in 0..=i {
+                let once = if i == j { 1.0 } else { 2.0 };
+                left += once * items.second[packed(i) + j] * second[packed(i) + j];
+            }
+        }
+        let nu = self.params.noise_rows;
+        let rows = second[large - 1] + nu;
+        let noise = if rows > 0.0 {
+            ((left.max(0.0) + nu * state.usual_noise) / rows).max(FLOOR)
+        } else {
+            state.noise[d]
+        };
+        Column { mean, covariance, noise }
+    }
+}
+
+/// What looking at rows needs.
+pub(crate) struct Prepared {
+    items: Items,
+    log_prior: f64,
+}
+
+/// Memory for looking at rows.
+#[derive(Default)]
+pub(crate) struct Work {
+    cells: RowCells,
+    row: Row,
+    second: Vec<f64>,
+}
+
+impl<T: Real> Learner<T> for BfaLearner {
+    const NAME: &'static str = "bfa";
+    type State = State;
+    type Prepared = Prepared;
+    type Statistics = BfaStatistics;
+    type Workspace = Work;
+
+    fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    fn prepare(&self, state: &State, _pass: Pass) -> Prepared {
+        Prepared { items: self.items(state), log_prior: self.log_prior(state) }
+    }
+
+    fn statistics(&self) -> BfaStatistics {
+        let (d, q) = (self.scale.columns(), self.params.factors + 2);
+        BfaStatistics {
+            second: vec![0.0; d * packed(q)],
+            cross: vec![0.0; d * q],
+            squares: vec![0.0; d],
+            biases: 0.0,
+            bound: 0.0,
+        }
+    }
+
+    fn workspace(&self) -> Work {
+        Work::default()
+    }
+
+    fn accumulate(
+        &self,
+        prepared: &Prepared,
+        batch: &Batch<'_, T>,
+        work: &mut Work,
+        statistics: &mut BfaStatistics,
+    ) {
+        let n = self.params.factors;
+        let (q, large) = (n + 2, packed(n + 2));
+        let Work { cells, row, second } = work;
+        if batch.first_row == 0 {
+            statistics.bound += prepared.log_prior;
+        }
+        for number in 0..batch.rows {
+            let weight = batch.weight(number);
+            if weight == 0.0 {
+                continue;
+            }
+            cells.take(batch, number);
+            let inward = |(d, x): (usize, f64)| (d, self.scale.inward(d, x));
+            statistics.bound += weight * prepared.items.understand(cells.iter().map(inward), row);
+            second.clear();
+            for i in 0..q {
+                for j in 0..=i {
+                    let spread = if i <= n { row.covariance[packed(i) + j] } else { 0.0 };
+                    second.push(weight * (row.mean[i] * row.mean[j] + spread));
+                }
+            }
+            statistics.biases += second[packed(n) + n];
+            for (d, y) in cells.iter().map(inward) {
+                let own = &mut statistics.second[d * large..(d + 1) * large];
+                own.iter_mut().zip(&*second).for_each(|(a, s)| *a += s);
+                let own = &mut statistics.cross[d * q..(d + 1) * q];
+                own.iter_mut().zip(&row.mean).for_each(|(r, m)| *r += weight * y * m);
+                statistics.squares[d] += weight * y * y;
+            }
+        }
+    }
+
+    fn bound(&self, statistics: &BfaStatistics) -> f64 {
+        statistics.bound - self.scale.log_scale
+    }
+
+    fn update(&self, state: &mut State, statistics: &BfaStatistics, _pass: Pass) -> Vec<String> {
+        let (n, d) = (self.params.factors, self.scale.columns());
+        let (q, small) = (n + 2, packed(n + 1));
+        let columns = map_in_parallel(d, |column| self.column(state, statistics, column));
+        for (column, found) in columns.into_iter().enumerate() {
+            state.mean[column * q..(column + 1) * q].copy_from_slice(&found.mean);
+            let own = &mut state.covariance[column * small..(column + 1) * small];
+            own.copy_from_slice(&found.covariance);
+            state.noise[column] = found.noise;
+        }
+        for j in 0..=n {
+            let of = |column: usize| {
+                let mean = &state.mean[column * q..(column + 1) * q];
+                self.square(mean, &state.covariance[column * small..], column, j)
+            };
+            let squares: f64 = (0..d).map(of).sum();
+            state.precision[j] = (d as f64 + 2.0 * GAMMA) / (squares + 2.0 * GAMMA);
+        }
+        let weight = self.facts.weight + 2.0 * GAMMA;
+        state.bias_precision = weight / (statistics.biases + 2.0 * GAMMA);
+        let inverse: f64 = state.noise.iter().map(|v| 1.0 / v).sum();
+        state.usual_noise = (d as f64 / inverse).max(FLOOR);
+        Vec::new()
+    }
+}
