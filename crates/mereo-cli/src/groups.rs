@@ -44,7 +44,7 @@ pub(crate) struct GroupsArgs {
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
 
-    /// Print one JSON object: groups (rows, stands_out, typical), of_row
+    /// Print one JSON object: groups (rows, `stands_out`, typical), `of_row`, sureness
     #[arg(long)]
     json: bool,
 

@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use crate::args::{Reading, Threads};
 use crate::output::{self, Voice};
 
+/// Columns shown.
+const MOST: usize = 60;
 /// Words shown of a column.
 const WORDS: usize = 4;
 
@@ -123,7 +125,6 @@ impl Found {
             100.0 * self.missing as f64 / cells
         );
         let word = |column: &Value, key: &str| column[key].as_str().unwrap_or_default().to_owned();
-        const MOST: usize = 60;
         let shown = &self.columns[..self.columns.len().min(MOST)];
         let wide = shown.iter().map(|c| output::name(&word(c, "name")).chars().count());
         let wide = wide.max().unwrap_or(4).clamp(6, 40);
@@ -202,7 +203,7 @@ fn summary<T: Real>(table: &Table<T>, column: usize) -> Value {
 
 fn next(path: &Path, found: &Found, data: &Data) -> Vec<String> {
     let data_name = output::name(&path.display().to_string());
-    if matches!(with_data!(data, held => held.source().absent()), Some(_)) {
+    if with_data!(data, held => held.source().absent()).is_some() {
         return vec![format!("mereo fit mcvq {data_name}")];
     }
     let mut next = Vec::new();

@@ -15,4 +15,5 @@ mod mixtures;
 mod same_bytes;
 mod signals;
 mod steps;
+mod tables;
 mod world;

@@ -52,17 +52,21 @@ pub(super) fn parse<'a>(
     } else {
         match parse_numbers(input, layout, options) {
             Ok(table) => return Ok((table, Told::default())),
+            Err(complaint @ Error::Option { .. }) => return Err(complaint),
             Err(complaint) => (again()?, Some(complaint)),
         }
     };
-    let raw = match (mixed::read_text(input, again, layout, options), complaint) {
+    let decided = match (mixed::read_text(input, again, layout, options), complaint) {
         (Err(error), complaint) => return Err(complaint.unwrap_or(error)),
-        (Ok(raw), _) => raw,
+        (Ok(raw), complaint) => (mixed::decide(raw, options), complaint),
     };
-    match mixed::decide(raw, options)? {
-        Verdict::Table(table, told) => Ok((*table, told)),
+    match decided {
+        (Err(error), complaint) => Err(complaint.unwrap_or(error)),
+        (Ok(Verdict::Table(table, told)), _) => Ok((*table, told)),
         // What stands out is shown where it stands.
-        Verdict::Stray { row, column } => Err(complain_about(again()?, layout, row, column)?),
+        (Ok(Verdict::Stray { row, column }), _) => {
+            Err(complain_about(again()?, layout, row, column)?)
+        }
     }
 }
 
