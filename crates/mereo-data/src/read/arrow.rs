@@ -238,7 +238,8 @@ mod tests {
         let batches = [batch(7), batch(0), batch(300)];
         for (file, packing) in [true, false].into_iter().flat_map(|f| PACKINGS.map(|p| (f, p))) {
             let bytes = written(&batches, file, packing);
-            let AnyTable::F64(table) = read_bytes(&bytes, &asking_for("class")).unwrap() else {
+            let (AnyTable::F64(table), _) = read_bytes(&bytes, &asking_for("class")).unwrap()
+            else {
                 panic!("whole numbers of 32 bits need f64")
             };
             assert_eq!((table.rows(), table.columns()), (307, 2));
@@ -253,10 +254,11 @@ mod tests {
     }
 
     #[test]
-    fn a_text_column_that_nobody_asked_for_is_named() {
-        let bytes = written(&[batch(3)], true, None);
-        let error = read_bytes(&bytes, &ReadOptions::default()).unwrap_err().to_string();
-        assert!(error.contains("column `class`") && error.contains("--label class"), "{error}");
+    fn a_column_of_words_is_learned_from_unless_somebody_says_otherwise() {
+        let bytes = written(&[batch(30)], true, None);
+        let (table, told) = read_bytes(&bytes, &ReadOptions::default()).unwrap();
+        assert_eq!((table.columns(), told.columns[0].kind.as_str()), (3, "category"));
+        assert_eq!(table.about().kind(0).levels(), ["c0", "c1", "c2"]);
         let error = read_bytes(&bytes, &asking_for("kind")).unwrap_err().to_string();
         assert!(error.contains("no column `kind`") && error.contains("`x`"), "{error}");
     }

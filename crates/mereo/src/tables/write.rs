@@ -39,7 +39,8 @@ where
     let from_text = origin.path.is_file()
         && origin.options.kind.map_or_else(|| detect(origin.path).is_ok_and(is_text), is_text);
     if from_text && ["csv", "tsv"].contains(&extension.as_str()) {
-        let plain = about.names.is_none();
+        let header = mereo_data::header(origin.path, origin.options)?;
+        let plain = header.is_none();
         let place = |column: usize| -> Option<usize> {
             if let Some(told) = origin.told.columns.get(column) {
                 let names = about.names.as_ref()?;
@@ -50,10 +51,7 @@ where
         // A table of numbers alone: its names in the file's order, without label and weight.
         let numbers: Vec<Option<usize>> = if origin.told.columns.is_empty() && !plain {
             let names = about.names.clone().unwrap_or_default();
-            file_columns(origin)?
-                .iter()
-                .map(|name| names.iter().position(|own| own == name))
-                .collect()
+            header.iter().flatten().map(|name| names.iter().position(|own| own == name)).collect()
         } else {
             Vec::new()
         };
@@ -106,9 +104,4 @@ where
     };
     let wide = Dense::new(table.rows(), width + added.len(), values)?;
     write_table(to, &AnyTable::from(Table::from(wide).with_about(about)?))
-}
-
-/// The names of a text file's columns.
-fn file_columns(origin: Origin<'_>) -> Result<Vec<String>> {
-    mereo_data::header(origin.path, origin.options).map(Option::unwrap_or_default)
 }

@@ -55,7 +55,10 @@ pub(in super::super) fn decide(mut raw: Raw, options: &ReadOptions) -> Result<Ve
         None => Ok(None),
     };
     let expected = options.expected.as_ref().filter(|e| names.iter().any(|n| e.kind(n).is_some()));
-    let known = |name: Option<&String>| name.and_then(|name| names.iter().position(|n| n == name));
+    // The file may have no name for the column of names.
+    let is = |own: &String, name: &String| own == name || (name.is_empty() && own == "0");
+    let known =
+        |name: Option<&String>| name.and_then(|name| names.iter().position(|own| is(own, name)));
     let label = find("label", options.label.as_ref())?
         .or_else(|| known(expected.and_then(|e| e.label.as_ref())));
     let weight = find("weight", options.weight.as_ref())?;
@@ -64,8 +67,11 @@ pub(in super::super) fn decide(mut raw: Raw, options: &ReadOptions) -> Result<Ve
     }
     let said_id =
         find("id", options.id.as_ref())?.or_else(|| known(expected.and_then(|e| e.id.as_ref())));
-    for column in options.kinds.columns().chain(options.drop.iter().map(String::as_str)) {
+    for column in options.kinds.columns() {
         find_column("kinds", column, raw.names.as_deref(), count)?;
+    }
+    for column in &options.drop {
+        find_column("drop", column, raw.names.as_deref(), count)?;
     }
     for column in options.columns.iter().flatten() {
         find_column("columns", column, raw.names.as_deref(), count)?;

@@ -25,8 +25,12 @@ pub(in super::super) fn read_text<'a>(
 ) -> Result<Raw> {
     let encoding = encoding_of(&input.sample().bytes);
     let rows = sample_fields(input.sample(), layout)?;
+    // A column without a name is called by its number.
+    let named = |(column, field): (usize, &Vec<u8>)| {
+        if field.is_empty() { column.to_string() } else { decoded(field, encoding) }
+    };
     let names = header_fields(input.sample(), layout)?
-        .map(|fields| fields.iter().map(|field| decoded(field, encoding)).collect::<Vec<_>>());
+        .map(|fields| fields.iter().enumerate().map(named).collect::<Vec<_>>());
     let count = names.as_ref().map_or_else(|| rows.first().map_or(0, Vec::len), Vec::len);
     let mut notices = Vec::new();
     if encoding != UTF_8 {
