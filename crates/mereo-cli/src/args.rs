@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mereo::{Data, Fitted, with_data};
-use mereo_core::{Context, Error, Likelihood, Result};
+use mereo_core::{Absent, Context, Error, Likelihood, Result};
 use mereo_data::{ColumnTold, Kind, Kinds, ReadOptions, Told};
 
 use crate::output::{self, Voice};
 use crate::{
-    classify, completions, compress, decompress, demo, denoise, encode, explain, field, fill, fit,
-    groups, inspect, map, models, odd, patches, reconstruct, report, sample, score, segment, show,
-    toy,
+    ask, classify, completions, compress, decompress, demo, denoise, encode, evaluate, explain,
+    field, fill, fit, groups, inspect, map, models, odd, patches, predict, recommend, reconstruct,
+    report, sample, score, segment, show, similar, toy,
 };
 
 const ABOUT: &str = "\
@@ -78,6 +78,11 @@ pub(crate) enum Verb {
     Explain(explain::ExplainArgs),
     Encode(encode::EncodeArgs),
     Reconstruct(reconstruct::ReconstructArgs),
+    Predict(predict::PredictArgs),
+    Recommend(recommend::RecommendArgs),
+    Ask(ask::AskArgs),
+    Evaluate(Box<evaluate::EvaluateArgs>),
+    Similar(similar::SimilarArgs),
     Sample(sample::SampleArgs),
     Compress(compress::CompressArgs),
     Decompress(decompress::DecompressArgs),
@@ -137,10 +142,23 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "HxW", value_parser = size)]
     resize: Option<(usize, usize)>,
 
+    /// What a cell that a sparse npz does not store means: that its value is zero (a word that did
+    /// not occur) or unknown (a film that was not rated) [default: zero]
+    #[arg(long, value_name = "WHAT")]
+    absent: Option<AbsentChoice>,
+
     /// Go over a Parquet or npy file again and again without holding it in memory [default: for
     /// large ones]
     #[arg(long)]
     pub(crate) stream: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum AbsentChoice {
+    /// Known to be 0
+    Zero,
+    /// Not known
+    Unknown,
 }
 
 impl Reading {
@@ -165,6 +183,10 @@ impl Reading {
             drop: self.drop.clone(),
             id: self.id.clone(),
             resize: self.resize,
+            absent: self.absent.map(|absent| match absent {
+                AbsentChoice::Zero => Absent::Zero,
+                AbsentChoice::Unknown => Absent::Unobserved,
+            }),
             ..ReadOptions::default()
         }
     }
@@ -223,9 +245,14 @@ impl Reading {
         for notice in &told.notices {
             voice.say(format_args!("mereo: {notice}"));
         }
-        let notices = with_data!(&opened, held => {
-            fitted.notices(held.source().about(), held.source().columns()).map_err(aligned)?
+        let (unknown, notices) = with_data!(&opened, held => {
+            let (about, columns) = (held.source().about(), held.source().columns());
+            match held.source().absent() {
+                Some(_) => (fitted.unknown_columns(about), Vec::new()),
+                None => (Vec::new(), fitted.notices(about, columns).map_err(aligned)?),
+            }
         });
+        voice.tell_unknown(&unknown, data);
         for notice in notices {
             voice.say(format_args!("mereo: {notice}"));
         }
@@ -248,6 +275,7 @@ impl Reading {
             ("drop", !self.drop.is_empty()),
             ("id", self.id.is_some()),
             ("resize", self.resize.is_some()),
+            ("absent", self.absent.is_some()),
             ("stream", self.stream),
         ];
         given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)

@@ -151,6 +151,20 @@ impl FromArgMatches for FitArgs {
     }
 }
 
+/// What was chosen for a model, from words as they would stand after `mereo fit`: its name, then options.
+pub(crate) fn options_of(
+    model: &ModelKind,
+    words: Vec<String>,
+) -> std::result::Result<Options, clap::Error> {
+    let mut command = Command::new(model.name).disable_help_flag(true);
+    for info in model.params() {
+        command = command.arg(argument(&info));
+    }
+    let given = command.try_get_matches_from(words)?;
+    let named = |info: ParamInfo| Some((info.name.to_owned(), value_of(&info, &given)?));
+    Ok(model.params().into_iter().filter_map(named).collect())
+}
+
 /// Whether a model can have classes, and so a column of labels.
 fn has_classes(model: &ModelKind) -> bool {
     model.params().iter().any(|info| info.name == "classes")

@@ -3,6 +3,7 @@
 //! One file a verb; what they share stands in `args` and `output`; the library does the work.
 
 mod args;
+mod ask;
 mod classify;
 mod completions;
 mod compress;
@@ -10,10 +11,12 @@ mod decompress;
 mod demo;
 mod denoise;
 mod encode;
+mod evaluate;
 mod explain;
 mod field;
 mod fill;
 mod fit;
+mod given;
 mod groups;
 mod hybrid;
 mod inspect;
@@ -23,13 +26,16 @@ mod models;
 mod odd;
 mod output;
 mod patches;
+mod predict;
 mod progress;
+mod recommend;
 mod reconstruct;
 mod report;
 mod sample;
 mod score;
 mod segment;
 mod show;
+mod similar;
 mod toy;
 
 use std::process::ExitCode;
@@ -79,6 +85,11 @@ fn run(verb: Verb, voice: Voice) -> Result<ExitCode> {
         Verb::Score(args) => score::run(&args, voice),
         Verb::Encode(args) => encode::run(&args, voice),
         Verb::Reconstruct(args) => reconstruct::run(&args, voice),
+        Verb::Predict(args) => predict::run(&args, voice),
+        Verb::Recommend(args) => recommend::run(&args, voice),
+        Verb::Ask(args) => ask::run(&args, voice),
+        Verb::Evaluate(args) => evaluate::run(&args, voice),
+        Verb::Similar(args) => similar::run(&args, voice),
         Verb::Sample(args) => sample::run(&args, voice),
         Verb::Compress(args) => compress::run(&args, voice),
         Verb::Decompress(args) => decompress::run(&args, voice),

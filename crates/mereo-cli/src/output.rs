@@ -30,6 +30,23 @@ impl Voice {
         self.quiet
     }
 
+    /// Says which columns of a file are left out because the model never saw them.
+    pub(crate) fn tell_unknown(self, unknown: &[String], file: &Path) {
+        const SHOWN: usize = 3;
+        if unknown.is_empty() {
+            return;
+        }
+        let shown: Vec<String> =
+            unknown.iter().take(SHOWN).map(|own| format!("`{}`", name(own))).collect();
+        let more = if unknown.len() > SHOWN { ", ..." } else { "" };
+        self.say(format_args!(
+            "mereo: {}: {} columns that the model never saw are left out: {}{more}",
+            file.display(),
+            unknown.len(),
+            shown.join(", ")
+        ));
+    }
+
     /// Says a line on standard error.
     pub(crate) fn say(self, text: impl Display) {
         if !self.quiet {

@@ -159,6 +159,9 @@ pub struct About {
     pub label_name: Option<String>,
     /// How the file writes the cells of each column.
     pub formats: Option<Vec<Format>>,
+    /// What the file itself calls each column, where `names` are titles that were found elsewhere: the ids
+    /// of items that were rated.
+    pub keys: Option<Vec<String>>,
 }
 
 impl About {

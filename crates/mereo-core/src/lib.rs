@@ -15,6 +15,7 @@ mod format;
 mod learn;
 mod model;
 mod parallel;
+mod ratings;
 mod real;
 mod rows;
 mod source;
@@ -45,6 +46,7 @@ pub use model::{
     surprise,
 };
 pub use parallel::{in_parallel, map_in_parallel};
+pub use ratings::RatingsSeen;
 pub use real::Real;
 pub use rows::sample_rows;
 pub use source::{Batch, Block, Lane, Source, batch_rows};

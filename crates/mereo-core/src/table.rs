@@ -354,6 +354,9 @@ impl<T: Real> Table<T> {
         table.about.label_name = about.label_name;
         let columns = table.columns();
         table.about.formats = about.formats.filter(|formats| formats.len() == columns);
+        if let Some(keys) = about.keys {
+            table = table.with_keys(keys)?;
+        }
         Ok(table)
     }
 
@@ -363,6 +366,15 @@ impl<T: Real> Table<T> {
             return Err(count_error("column names", names.len(), self.columns(), "columns"));
         }
         self.about.names = Some(names);
+        Ok(self)
+    }
+
+    /// Says what the file itself calls the columns, if their names are titles.
+    pub fn with_keys(mut self, keys: Vec<String>) -> Result<Self> {
+        if keys.len() != self.columns() {
+            return Err(count_error("column keys", keys.len(), self.columns(), "columns"));
+        }
+        self.about.keys = Some(keys);
         Ok(self)
     }
 
@@ -510,6 +522,7 @@ impl<T: Real> Table<T> {
             id_name: self.about.id_name.clone(),
             label_name: self.about.label_name.clone(),
             formats: self.about.formats.clone(),
+            keys: self.about.keys.clone(),
         };
         Self { cells, about }
     }

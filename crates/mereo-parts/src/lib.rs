@@ -19,7 +19,7 @@ mod starts;
 pub use classes::Classes;
 pub use gate::Gate;
 pub use mcfa::{Mcfa, McfaOptions, McfaParams};
-pub use mcvq::{Engine, EngineChoice, Mcvq, McvqOptions, McvqParams, StartKind};
+pub use mcvq::{Engine, EngineChoice, GrowingRow, Mcvq, McvqOptions, McvqParams, StartKind};
 pub use options::GateChoice;
 
 /// The learners of this crate, to be answered where rows are.

@@ -47,6 +47,7 @@ mod rows;
 mod samples;
 mod scores;
 mod sizes;
+mod sparse;
 mod subject;
 mod summary;
 mod text;

@@ -6,7 +6,7 @@ use mereo_core::{Appearance, PartsView};
 use crate::gates::{Gates, top};
 use crate::page::{Section, chip, more, scrolled_table};
 use crate::view::View;
-use crate::{palette, part_columns, part_pictures, text};
+use crate::{palette, part_columns, part_pictures, sparse, text};
 
 /// Most parts that are shown; of more, the largest.
 const PARTS: usize = 24;
@@ -86,12 +86,14 @@ fn several(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates) -> Markup {
         }
         @if view.canvas.is_none() { (doubtful(view, parts, gates)) }
         @if view.canvas.is_some() { (part_pictures::whole_switch(parts.appearance)) }
+        @else if sparse::is_sparse(view) { (sparse::legend(view)) }
         @else { (part_columns::legend(view)) }
         @for &k in &shown {
             article.part style={ "--c:" (palette::css(k)) } {
                 h3 { (chip(k)) (text::part_name(k)) small { (facts(view, gates, k)) } }
                 @match &view.canvas {
                     Some(canvas) => (part_pictures::part(view, canvas, parts, k)),
+                    None if sparse::is_sparse(view) => (sparse::part(view, parts, gates, k)),
                     None => (part_columns::part(view, parts, gates, k)),
                 }
             }
@@ -138,10 +140,12 @@ fn single(view: &View<'_>, parts: &PartsView<'_>, many: &str) -> Markup {
                 }
             }
         }
-        @if view.canvas.is_none() { (part_columns::legend(view)) }
+        @if sparse::is_sparse(view) { (sparse::legend(view)) }
+        @else if view.canvas.is_none() { (part_columns::legend(view)) }
         article.part.only style={ "--c:" (palette::css(0)) } {
             @match &view.canvas {
                 Some(canvas) => (part_pictures::states(view, canvas, parts, 0)),
+                None if sparse::is_sparse(view) => (sparse::states(view, parts, 0)),
                 None => (part_columns::states(view, parts, 0)),
             }
         }

@@ -34,6 +34,8 @@ pub struct Subject<'a> {
     pub column_deviation: Option<&'a [f64]>,
     /// A few rows beside what the model makes of them.
     pub rows: Option<ShownRows<'a>>,
+    /// For each state of each part, `[K, J]`, the names of rows that show it most clearly.
+    pub typical: Option<&'a [Vec<String>]>,
     /// A few rows that the model drew.
     pub samples: Option<&'a Dense<f64>>,
     /// The classes that states depend on, if they do.
@@ -67,6 +69,7 @@ impl<'a> Subject<'a> {
             column_mean: None,
             column_deviation: None,
             rows: None,
+            typical: None,
             samples: None,
             classes: None,
             scores: None,

@@ -107,6 +107,13 @@ impl AnyModel {
                 format!("its manifest speaks of other columns than the {columns} of its tensors"),
             ));
         }
+        if manifest.keys.as_ref().is_some_and(|keys| keys.len() != columns) {
+            let problem = format!("its manifest has other ids than of its {columns} columns");
+            return Err(Error::model_file(path, problem));
+        }
+        if let Some(ratings) = &manifest.ratings {
+            ratings.check(columns).map_err(|problem| Error::model_file(path, problem))?;
+        }
         let classes = model.classes().map_or(0, |classes| classes.prior.len());
         if let Some(names) = manifest.classes.as_ref().filter(|names| names.len() != classes) {
             let problem =

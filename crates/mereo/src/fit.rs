@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use mereo_core::{
-    Context, Error, Fingerprint, Manifest, Observer, Options, OwnColumns, Params, Plan, Real,
-    Result, Silent, Source, column_name,
+    Context, Error, Fingerprint, Manifest, Observer, Options, OwnColumns, Params, Plan,
+    RatingsSeen, Real, Result, Silent, Source, column_name,
 };
 use mereo_data::steps::{StepKind, Steps};
 
@@ -160,6 +160,9 @@ impl Fit {
             manifest.classes = raw.about().labels.as_ref().map(|labels| labels.names.clone());
         }
         manifest.absent = raw.absent();
+        manifest.id.clone_from(&raw.about().id_name);
+        manifest.keys.clone_from(&raw.about().keys);
+        manifest.ratings = RatingsSeen::of(raw, &self.context)?;
         let steps = match &*self.steps {
             [] => None,
             kinds => Some(Steps::learn(kinds, raw, &self.context)?),

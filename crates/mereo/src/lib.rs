@@ -60,9 +60,11 @@
 //!
 //! A model of your own is a type that implements [`Model`]: `examples/poisson_mixture.rs` has a whole one.
 
+pub mod rater;
 pub mod segment;
 
 mod align;
+mod align_sparse;
 mod any_model;
 mod data_of;
 mod fit;
@@ -75,7 +77,7 @@ pub use align::align as align_columns;
 pub use any_model::AnyModel;
 pub use data_of::{Data, Held};
 pub use fit::Fit;
-pub use fitted::{Classified, Confusion, Criteria, Explained, Fitted, Shown, own_names};
+pub use fitted::{Alike, Classified, Confusion, Criteria, Explained, Fitted, Shown, own_names};
 #[doc(inline)]
 pub use mereo_core::*;
 pub use mereo_data as data;

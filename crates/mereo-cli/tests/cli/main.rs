@@ -12,6 +12,7 @@ mod killed;
 mod linear;
 mod maps;
 mod mixtures;
+mod ratings;
 mod same_bytes;
 mod signals;
 mod steps;

@@ -7,7 +7,9 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
-use crate::{Absent, ColumnKind, Error, Format, Picture, Result, Training, write_atomically};
+use crate::{
+    Absent, ColumnKind, Error, Format, Picture, RatingsSeen, Result, Training, write_atomically,
+};
 
 /// The version of the format that this program writes, and the newest that it reads.
 const FORMAT: u32 = 1;
@@ -110,6 +112,12 @@ pub struct Manifest {
     /// What a cell that is not stored meant in the data, if that was sparse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<Absent>,
+    /// What the data itself calls each column, where `columns` are titles: the ids of items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Vec<String>>,
+    /// The scale of ratings and how well known each item is, if the data was ratings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratings: Option<RatingsSeen>,
     /// Preprocessing that the data went through, to be applied to new data and undone on the
     /// way out.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
@@ -145,6 +153,8 @@ impl Manifest {
             classes: None,
             picture: None,
             absent: None,
+            keys: None,
+            ratings: None,
             steps: serde_json::Value::Null,
             sizes: Vec::new(),
             training: None,

@@ -86,6 +86,7 @@ pub fn answers() -> Vec<Answer> {
         Answer::task::<crate::fingerprint::DigestTask, crate::fingerprint::DigestTask>(),
         Answer::task::<columns::MomentsTask, columns::MomentsTask>(),
         Answer::task::<clusters::ClustersTask, clusters::ClustersTask>(),
+        Answer::task::<crate::ratings::RatingsTask, crate::ratings::RatingsTask>(),
         Answer::task::<crate::rows::SampleTask, crate::rows::SampleTask>(),
         Answer::pass::<Lloyd<f32>, Lloyd<f64>>(),
     ]

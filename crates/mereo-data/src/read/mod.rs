@@ -10,6 +10,7 @@ mod input;
 pub(crate) mod mixed;
 mod npy;
 mod npz;
+mod pairs;
 mod parquet;
 mod pieces;
 mod pixels;
@@ -23,12 +24,13 @@ use std::fs::File;
 use std::io::{BufReader, Cursor};
 use std::path::Path;
 
-use mereo_core::{AnyTable, Error, Place, Result, Source};
+use mereo_core::{Absent, AnyTable, Error, Place, Result, Source};
 
 use crate::Kind;
 use crate::kind::kind_of;
 pub(crate) use input::{Input, Sample};
 pub use mixed::{ColumnTold, Expected, Kinds, Said, Told};
+pub use pairs::{Answered, Pair, read_answers, read_pairs};
 pub use pixels::{Pixels, read_labels, read_pixels};
 
 /// How to read data, where its content does not say.
@@ -61,6 +63,8 @@ pub struct ReadOptions {
     pub expected: Option<Expected>,
     /// Height and width that pictures are brought to.
     pub resize: Option<(usize, usize)>,
+    /// What a cell that a sparse npz does not store means; zero if not given.
+    pub absent: Option<Absent>,
     /// How many bytes packed data may unpack to; 8 GiB if not given. It guards against small
     /// files made to fill the memory.
     pub most_bytes: Option<u64>,
@@ -330,7 +334,7 @@ impl ReadOptions {
     /// An option that does nothing for this kind is a misunderstanding, better told than ignored.
     fn check(&self, kind: Kind) -> Result<()> {
         use Kind::{Arrow, Csv, Idx, Images, Npy, Npz, Parquet, Ratings, Xlsx};
-        let uses: [(&str, bool, &[Kind]); 8] = [
+        let uses: [(&str, bool, &[Kind]); 9] = [
             ("header", self.header.is_some(), &[Csv, Xlsx, Ratings]),
             ("label", self.label.is_some(), &[Csv, Xlsx, Parquet, Arrow, Npy, Npz, Idx]),
             ("weight", self.weight.is_some(), &[Csv, Xlsx, Parquet, Arrow, Npz]),
@@ -339,6 +343,7 @@ impl ReadOptions {
             ("columns", self.columns.is_some(), &[Csv, Xlsx, Parquet, Arrow]),
             ("drop", !self.drop.is_empty(), &[Csv, Xlsx, Parquet, Arrow]),
             ("id", self.id.is_some(), &[Csv, Xlsx, Parquet, Arrow]),
+            ("absent", self.absent.is_some(), &[Npz]),
         ];
         for (option, given, kinds) in uses {
             if given && !kinds.contains(&kind) {

@@ -27,7 +27,10 @@ const WEIGHTS: &str = "weights";
 pub(super) fn parse(file: impl Read + Seek, options: &ReadOptions) -> Result<AnyTable> {
     let mut arrays = Arrays::open(file, options)?;
     let table = if scipy::is_sparse(&arrays) {
-        scipy::read(&mut arrays)?
+        scipy::read(&mut arrays, options.absent)?
+    } else if options.absent.is_some() {
+        let problem = "it has no meaning for an npz of whole arrays, only for a sparse matrix";
+        return Err(Error::option("absent", problem));
     } else {
         let data = arrays.data_name()?;
         let (header, values) = arrays.numbers(&data)?;

@@ -3,21 +3,22 @@
 //!
 //! A row is a user and a column an item, both in the order of their ids, and what was not rated
 //! is unobserved. If a user rated an item more than once the last time holds; without times
-//! that is an error. Columns are called by the items' titles if a file beside this one tells
-//! them, and by their ids otherwise.
+//! that is an error. Ids may be any text: rows are called by the users' ids, and columns by the items' titles
+//! if a file beside this one tells them (`u.item`, `movies.dat`, `movies.csv`), by their ids otherwise. The
+//! items' ids stay beside their titles ([`About::keys`](mereo_core::About::keys)).
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::BufRead;
 use std::path::Path;
 
-use mereo_core::{Absent, Error, Place, Real, Result, Table};
+use mereo_core::{About, Absent, Error, Place, Real, Result, Table};
 
 use super::ReadOptions;
 use super::entries::{Entry, Repeated, compress};
 use super::input::{Input, Sample};
 use super::text::{Cell, Delimiter, Records, decode, quoted};
 
-const DELIMITERS: [Delimiter; 5] = [
+pub(super) const DELIMITERS: [Delimiter; 5] = [
     Delimiter::Colons,
     Delimiter::Byte(b'\t'),
     Delimiter::Byte(b';'),
@@ -110,24 +111,45 @@ impl Layout {
     }
 
     fn named<R: BufRead>(records: &Records<R>, delimiter: Delimiter) -> Option<Self> {
-        let names: Vec<String> = records
-            .fields()
-            .map(|f| decode(f).chars().filter(|c| c.is_alphanumeric()).collect::<String>())
-            .map(|name| name.to_lowercase())
-            .collect();
-        let find = |words: &[&str]| {
-            let is = |name: &str| words.contains(&name.strip_suffix("id").unwrap_or(name));
-            names.iter().position(|name| is(name))
-        };
+        let header = Header::of(records);
         Some(Self {
             delimiter,
             header: true,
             named: true,
-            user: find(&["user"])?,
-            item: find(&["item", "movie", "film", "book", "isbn", "product", "song", "artist"])?,
-            rating: find(&["rating", "bookrating", "score", "stars"])?,
-            time: find(&["timestamp", "time"]),
+            user: header.user()?,
+            item: header.item()?,
+            rating: header.rating()?,
+            time: header.find(&["timestamp", "time"]),
         })
+    }
+}
+
+/// The names of a header, as far as they say who rated what how.
+pub(super) struct Header(Vec<String>);
+
+impl Header {
+    pub(super) fn of<R: BufRead>(records: &Records<R>) -> Self {
+        let plain = |f: &[u8]| -> String {
+            decode(f).chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase()
+        };
+        Self(records.fields().map(plain).collect())
+    }
+
+    fn find(&self, words: &[&str]) -> Option<usize> {
+        let is = |name: &str| words.contains(&name.strip_suffix("id").unwrap_or(name));
+        self.0.iter().position(|name| is(name))
+    }
+
+    pub(super) fn user(&self) -> Option<usize> {
+        self.find(&["user"])
+    }
+
+    pub(super) fn item(&self) -> Option<usize> {
+        self.find(&["item", "movie", "film", "book", "isbn", "product", "song", "artist"])
+    }
+
+    pub(super) fn rating(&self) -> Option<usize> {
+        self.find(&["rating", "bookrating", "score", "stars"])
     }
 }
 
@@ -190,7 +212,13 @@ pub(super) fn parse(
         format!("a rating of item {item} by user {user}")
     })?;
     let titles = path.map_or_else(|| Ok(HashMap::new()), titles)?;
-    Table::from(sparse).with_names(names(item_ids, &titles))
+    Table::from(sparse).with_about(About {
+        names: Some(names(item_ids.clone(), &titles)),
+        keys: Some(item_ids),
+        ids: Some(user_ids),
+        id_name: Some("user".to_owned()),
+        ..About::default()
+    })
 }
 
 /// Ids as they come, numbered in the order in which they are first seen.

@@ -49,6 +49,8 @@ fn every_layout_gives_the_same_table() {
 fn ids_may_be_texts() {
     let table = of("ann,tea,3\nbob,10,4\nann,9,5\n").unwrap();
     assert_eq!(table.about().names.as_ref().unwrap(), &["10", "9", "tea"]);
+    assert_eq!(table.about().ids.as_ref().unwrap(), &["ann", "bob"]);
+    assert_eq!(table.about().id_name.as_deref(), Some("user"));
 }
 
 #[test]
@@ -99,5 +101,6 @@ fn titles_name_the_columns_and_stay_apart() {
             &["\"Alien\" é", "Heat #2", "Heat #3", "4"],
             "{name}"
         );
+        assert_eq!(table.about().keys.as_ref().unwrap(), &["1", "2", "3", "4"], "{name}");
     }
 }

@@ -8,7 +8,8 @@
 //! | `bsr` | as `csr`, `data` of blocks `[N, height, width]` | rows and columns of blocks |
 //! | `dia` | `offsets`, `data` of `[diagonals, length]` | `data[k, c]` stands in column c and row `c - offsets[k]` |
 //!
-//! A cell that is stored more than once is the sum of its entries, as it is for `SciPy`.
+//! A cell that is stored more than once is the sum of its entries, as it is for `SciPy`. What is not stored is
+//! zero, unless the reader is told that nobody knows it; then a zero that is stored stays, as a rating of 0.
 
 use std::io::{Read, Seek};
 
@@ -25,7 +26,10 @@ pub(super) fn is_sparse<R: Read + Seek>(arrays: &Arrays<R>) -> bool {
 }
 
 /// Reads the matrix.
-pub(super) fn read<R: Read + Seek>(arrays: &mut Arrays<R>) -> Result<AnyTable> {
+pub(super) fn read<R: Read + Seek>(
+    arrays: &mut Arrays<R>,
+    absent: Option<Absent>,
+) -> Result<AnyTable> {
     let format = if arrays.has("format") {
         let format = arrays.with("format", |header, reader| header.texts(reader))?;
         format.into_iter().next().flatten().unwrap_or_default()
@@ -39,7 +43,8 @@ pub(super) fn read<R: Read + Seek>(arrays: &mut Arrays<R>) -> Result<AnyTable> {
         return Err(broken(found, "rows and columns; reshape it"));
     };
     let (header, values) = arrays.numbers("data")?;
-    let matrix = Matrix { rows, columns, of_data: header.shape };
+    let absent = absent.unwrap_or(Absent::Zero);
+    let matrix = Matrix { rows, columns, of_data: header.shape, absent };
     match values {
         Values::F32(values) => matrix.read(arrays, &format, values).map(AnyTable::from),
         Values::F64(values) => matrix.read(arrays, &format, values).map(AnyTable::from),
@@ -52,6 +57,8 @@ struct Matrix {
     columns: usize,
     /// The shape of the array `data`.
     of_data: Vec<u64>,
+    /// What a cell that is not stored means.
+    absent: Absent,
 }
 
 /// Entries in any order.
@@ -93,8 +100,13 @@ impl Matrix {
                 triples.by_rows(self.rows)
             }
         };
+        let entries = values.len();
         let (starts, columns, values) = tidied(starts, columns, values);
-        Ok(Table::from(Sparse::new(self.columns, starts, columns, values, Absent::Zero)?))
+        if self.absent == Absent::Unobserved && values.len() < entries {
+            let found = format!("{} cells stored more than once", entries - values.len());
+            return Err(broken(found, "each rating once; sum_duplicates() would add them up"));
+        }
+        Ok(Table::from(Sparse::new(self.columns, starts, columns, values, self.absent)?))
     }
 
     fn expect_data(&self, dimensions: usize) -> Result<()> {

@@ -116,3 +116,28 @@ fn entries_may_be_told_by_coordinates() {
     assert_eq!(cells.row(0), (&[1][..], &[6.0][..]));
     assert_eq!(cells.row(1), (&[0][..], &[5.0][..]));
 }
+
+#[test]
+fn what_is_not_stored_means_what_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ratings.npz");
+    let unknown =
+        crate::ReadOptions { absent: Some(Absent::Unobserved), ..crate::ReadOptions::default() };
+    let told = |arrays: &Named, options: &crate::ReadOptions| {
+        std::fs::write(&path, crate::read::npz::tests::archive(arrays)).unwrap();
+        crate::read(&path, options).map(|table| match table {
+            AnyTable::F32(table) => match table.cells() {
+                Cells::Sparse(cells) => cells.absent(),
+                Cells::Dense(_) => panic!("sparse"),
+            },
+            AnyTable::F64(_) => panic!("bytes are f32"),
+        })
+    };
+    let once = csr(&[2, 0, 1], &[0, 2, 3], &[5, 6, 7], &[2, 3]);
+    assert_eq!(told(&once, &crate::ReadOptions::default()).unwrap(), Absent::Zero);
+    assert_eq!(told(&once, &unknown).unwrap(), Absent::Unobserved);
+    let twice = csr(&[0, 0], &[0, 2], &[5, 5], &[1, 1]);
+    assert!(told(&twice, &crate::ReadOptions::default()).is_ok());
+    let error = told(&twice, &unknown).unwrap_err().to_string();
+    assert!(error.contains("1 cells stored more than once"), "{error}");
+}

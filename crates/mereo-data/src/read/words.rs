@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead, Read};
 use std::path::Path;
 
-use mereo_core::{Absent, Error, Place, Result, Table};
+use mereo_core::{About, Absent, Error, Place, Result, Table};
 
 use super::ReadOptions;
 use super::entries::{Entry, Repeated, check_claim, compress};
@@ -85,15 +85,14 @@ pub(super) fn parse(input: Input<'_>, path: Option<&Path>) -> Result<Table<f32>>
     }
     let cell = |row, column| format!("word {} in document {}", column + 1, row + 1);
     let sparse = compress(entries, (documents, words), Absent::Zero, Repeated::Refuse, cell)?;
-    let table = Table::from(sparse);
-    match names {
-        Some(names) => table.with_names(names),
-        None => Ok(table),
-    }
+    let ids = Some((1..=documents).map(|document| document.to_string()).collect());
+    let id_name = Some("document".to_owned());
+    Table::from(sparse).with_about(About { names, ids, id_name, ..About::default() })
 }
 
-/// The words, from a file `vocab*.txt` beside this one that has as many lines as there are words.
-/// The one that is named alike (`vocab.nips.txt` for `docword.nips.txt`) is tried first.
+/// The words: the lines of a file `vocab*.txt` beside this one. The one that is named alike (`vocab.nips.txt` for
+/// `docword.nips.txt`) is it, and else one that has as many lines as there are words. If there are some and
+/// none has, something is amiss, and it is said.
 fn vocabulary(path: &Path, words: usize) -> Result<Option<Vec<String>>> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Ok(files) = fs::read_dir(folder) else { return Ok(None) };
@@ -106,34 +105,51 @@ fn vocabulary(path: &Path, words: usize) -> Result<Option<Vec<String>>> {
         })
         .collect();
     names.sort_by_key(|name| (*name != alike, name.clone()));
+    let mut other = None;
     for name in names {
-        let file = folder.join(name);
-        let lines = Input::open(&file, &ReadOptions::default())
+        let file = folder.join(&name);
+        let (lines, more) = Input::open(&file, &ReadOptions::default())
             .and_then(|input| lines(input, words))
             .map_err(|e| e.in_file(&file))?;
-        if lines.len() == words {
+        if lines.len() == words && !more {
             return Ok(Some(lines));
         }
+        let found = if more {
+            format!("more than {words} words")
+        } else {
+            format!("{} words", lines.len())
+        };
+        let expected = format!("the {words} words that the counts have, one a line");
+        let error = Error::found(Place::default(), found, expected).in_file(&file);
+        if name == alike {
+            return Err(error);
+        }
+        other.get_or_insert(error);
     }
-    Ok(None)
+    other.map_or(Ok(None), Err)
 }
 
-/// Lines of a text, up to one more than wanted.
-fn lines(input: Input<'_>, wanted: usize) -> Result<Vec<String>> {
+/// The lines of a text, no more than wanted, and whether there are more.
+fn lines(input: Input<'_>, wanted: usize) -> Result<(Vec<String>, bool)> {
     let mut lines = Vec::new();
     let mut reader = input.into_reader();
     let mut line = Vec::new();
-    while lines.len() <= wanted {
+    loop {
         line.clear();
         let most = MOST_LINE as u64 + 1;
         let length = reader.by_ref().take(most).read_until(b'\n', &mut line).map_err(unreadable)?;
         match length {
-            0 => break,
+            0 => return Ok((lines, false)),
+            // An empty line at the end is no word.
+            1..=MOST_LINE if lines.len() == wanted => {
+                if !line.trim_ascii().is_empty() {
+                    return Ok((lines, true));
+                }
+            }
             1..=MOST_LINE => lines.push(decode(line.trim_ascii()).into_owned()),
             _ => return Err(too_long()),
         }
     }
-    Ok(lines)
 }
 
 #[cfg(test)]
@@ -163,6 +179,28 @@ mod tests {
         assert_eq!(cells.row(0), (&[0, 1][..], &[2.0, 4.0][..]));
         assert_eq!(cells.row(1).0, [0u32; 0]);
         assert_eq!(table.name(0), "apple");
+        assert_eq!(table.about().ids.as_deref().unwrap(), ["1", "2", "3"]);
+    }
+
+    #[test]
+    fn a_vocabulary_of_another_length_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("docword.tiny.txt");
+        fs::write(&path, "1\n2\n1\n1 2 4\n").unwrap();
+        let told = |name: &str, words: &str| {
+            fs::write(folder.path().join(name), words).unwrap();
+            read(&path, &ReadOptions::default()).map_err(|e| e.to_string())
+        };
+        let error = told("vocab.txt", "one\ntwo\nthree\n").unwrap_err();
+        assert!(
+            error.contains("vocab.txt: found more than 2 words, expected the 2 words"),
+            "{error}"
+        );
+        let error = told("vocab.txt", "one\n").unwrap_err();
+        assert!(error.contains("vocab.txt: found 1 words"), "{error}");
+        // Another that fits will do, unless one is called as it should be.
+        assert!(told("vocabulary.txt", "one\ntwo\n\n").is_ok());
+        assert!(told("vocab.tiny.txt", "one\n").unwrap_err().contains("vocab.tiny.txt"));
     }
 
     #[test]

@@ -4,9 +4,11 @@
 mod classify;
 mod encode;
 mod explain;
+mod predict_cells;
 mod reconstruct;
 mod sample;
 mod score;
+mod similar;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -20,9 +22,11 @@ use mereo_data::steps::Steps;
 pub use classify::{Classified, Confusion};
 pub use explain::{Explained, Shown};
 pub(crate) use reconstruct::nearest;
+pub use similar::Alike;
 
 use crate::AnyModel;
 use crate::align::{Alignment, align_kinds};
+use crate::align_sparse::Items;
 use crate::data_of::Held;
 use crate::tables::Unfold;
 
@@ -100,14 +104,35 @@ impl Fitted {
         self.manifest.training.as_ref()
     }
 
-    /// Rows that are given away, with the model's columns in its order.
+    /// What the model calls its columns: their names, and the ids that the data had for them.
+    pub(crate) fn items(&self) -> Items<'_> {
+        Items {
+            columns: self.model.columns(),
+            names: self.manifest.columns.as_deref(),
+            keys: self.manifest.keys.as_deref(),
+        }
+    }
+
+    /// The columns of a sparse table that the model never saw: they will be left out.
+    pub fn unknown_columns(&self, about: &About) -> Vec<String> {
+        if self.manifest.absent.is_some() { self.items().unknown(about) } else { Vec::new() }
+    }
+
+    /// Rows that are given away, with the model's columns in its order. Of a sparse table, columns that
+    /// the model never saw are left out, and those that the table lacks are absent.
     pub fn align<'a, T: Real>(&self, held: Held<'a, T>) -> Result<Held<'a, T>> {
+        if self.manifest.absent.is_some() && held.source().absent().is_some() {
+            return Ok(Held::Stream(self.items().align(held.into_source())?));
+        }
         let (columns, names, kinds) = self.own_columns();
         Ok(Held::Stream(align_kinds(held.into_source(), columns, names, kinds)?))
     }
 
     /// The same rows with the model's columns in its order.
     pub fn aligned<'a, T: Real>(&self, raw: &'a dyn Source<T>) -> Result<Box<dyn Source<T> + 'a>> {
+        if self.manifest.absent.is_some() && raw.absent().is_some() {
+            return self.items().align(Box::new(Borrowed(raw)));
+        }
         let (columns, names, kinds) = self.own_columns();
         align_kinds(Box::new(Borrowed(raw)), columns, names, kinds)
     }

@@ -1,6 +1,7 @@
 //! Computing what a report shows. The report crate only draws.
 
 mod classes;
+mod typical;
 
 use std::path::Path;
 
@@ -54,6 +55,10 @@ pub fn write_report<T: Real>(
         None => None,
     };
     let seen = data.map(|data| Seen::of(fitted, data, context)).transpose()?;
+    let typical = match data {
+        Some(data) => typical::rows(fitted, data, context)?,
+        None => None,
+    };
     let components = fitted.model.components();
     let mut shown =
         components.map(|view| (view.component.to_vec(), view.mean.map(<[f64]>::to_vec)));
@@ -84,6 +89,7 @@ pub fn write_report<T: Real>(
         column_mean: seen.as_ref().map(|seen| &*seen.mean),
         column_deviation: seen.as_ref().map(|seen| &*seen.deviation),
         rows: seen.as_ref().map(Seen::rows),
+        typical: typical.as_deref(),
         samples: samples.as_ref(),
         classes: classes.as_ref().map(|classes| classes.shown(&drawn)),
         scores: seen.as_ref().and_then(|seen| seen.scores.as_ref()),

@@ -1,0 +1,253 @@
+//! Asking somebody the most valuable next question.
+//!
+//! A question is worth what its answer improves. With `V(x)` the expected ratings of the N items that would be recommended to somebody who
+//! gave the ratings x, on the average, a question about item d is worth
+//!
+//! ```text
+//! P(known d) · ( Σ_v P(x_d = v | x) V(x, x_d = v)  -  V(x) )
+//! ```
+//!
+//! where d itself is no longer recommended: an item that is known need not be. Answers that would change nothing
+//! that is recommended are worth nothing, however uncertain they are; `entropy` asks for the uncertain ones all the same.
+//! The chance that the person knows an item is the share of people who rated it. Items that are probably known and
+//! whose ratings are uncertain are looked into; all hypothetical people are looked at in one batch.
+
+use std::collections::BTreeSet;
+
+use mereo_core::{CellPrediction, Context, Dense, Error, Place, Result, draw};
+
+use super::{Guess, Person, Rater, Recommended};
+
+/// Items that come into question, by the chance that they are known.
+const KNOWN: usize = 256;
+/// Of these, items whose answers are played through.
+const PLAYED: usize = 48;
+/// Answers played through, if the scale has no levels, or more than these.
+const ANSWERS: usize = 7;
+
+/// What makes a question worth asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Worth {
+    /// How much better the recommendations are expected to be.
+    #[default]
+    Recommendations,
+    /// How uncertain the answer is.
+    Entropy,
+    /// How many know the item.
+    Popularity,
+    /// Nothing: any item that may be asked about.
+    Chance,
+}
+
+/// A question, and why it is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// The column of the item.
+    pub column: usize,
+    /// What it is worth: stars that each recommended item is expected to gain, bits, or people.
+    pub worth: f64,
+    /// The chance that the person knows the item.
+    pub known: f64,
+    /// What the answer may be.
+    pub guess: Guess,
+}
+
+/// Somebody who is asked one question after another.
+///
+/// ```
+/// use mereo::parts::McvqParams;
+/// use mereo::rater::{Interview, Person, Rater, Worth};
+/// use mereo::{Context, Fit};
+/// let toy = mereo::data::toy::World::Ratings.make(Some(200), 0)?;
+/// let fitted = Fit::new(McvqParams::new(2, 3)).restarts(1).passes(10).run(&toy.table)?;
+/// let rater = Rater::new(&fitted)?;
+/// let context = Context::new(0);
+/// let mut interview = Interview::new(&rater, Person::new("me", Vec::new()));
+/// let question = interview.question(Worth::Recommendations, None, &context)?.unwrap();
+/// interview.answer(question.column, Some(4.0))?;
+/// assert_eq!(interview.person().rating(question.column), Some(4.0));
+/// assert!(interview.recommend(5, &context)?.iter().all(|item| item.column != question.column));
+/// # Ok::<(), mereo::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Interview<'a> {
+    rater: &'a Rater<'a>,
+    person: Person,
+    /// Items that were asked about, whether they are known or not.
+    asked: BTreeSet<usize>,
+    /// Items that recommendations are judged by.
+    recommended: usize,
+    least: Option<f64>,
+}
+
+impl<'a> Interview<'a> {
+    /// Somebody with these ratings so far. Questions are about the ten best recommendations.
+    pub fn new(rater: &'a Rater<'a>, person: Person) -> Self {
+        Self { rater, person, asked: BTreeSet::new(), recommended: 10, least: None }
+    }
+
+    /// The same about the best `recommended` items among those that `least` people know.
+    #[must_use]
+    pub fn about(mut self, recommended: usize, least: Option<f64>) -> Self {
+        self.recommended = recommended.max(1);
+        self.least = least;
+        self
+    }
+
+    /// Who is asked, with all ratings so far.
+    pub fn person(&self) -> &Person {
+        &self.person
+    }
+
+    /// Takes an answer: a rating, or none if the item is not known. It will not be asked about again.
+    pub fn answer(&mut self, column: usize, rating: Option<f64>) -> Result<()> {
+        if column >= self.rater.fitted().model.columns() {
+            let found = format!("an answer about column {column}");
+            return Err(Error::found(Place::default(), found, "one of the model's columns"));
+        }
+        if let Some(rating) = rating {
+            self.rater.check(rating, || Place::default().column(self.rater.title(column)))?;
+            self.person.rate(column, rating as f32);
+        }
+        self.asked.insert(column);
+        Ok(())
+    }
+
+    /// The best `n` items by what is known now. Items that were asked about and are not known may be among them.
+    pub fn recommend(&self, n: usize, context: &Context) -> Result<Vec<Recommended>> {
+        self.rater.recommend(&self.person, n, self.least, context)
+    }
+
+    /// The question that is worth most, among all items or those given; none if nothing is left to ask. Items that are given are
+    /// known, as far as the chance goes.
+    pub fn question(
+        &self,
+        how: Worth,
+        among: Option<&[usize]>,
+        context: &Context,
+    ) -> Result<Option<Question>> {
+        let seen = self.rater.seen();
+        let known = |d: usize| if among.is_some() { 1.0 } else { seen.counts[d] / seen.people };
+        let open = |d: &usize| !self.asked.contains(d) && self.person.rating(*d).is_none();
+        let least = self.least.unwrap_or_else(|| self.rater.least_known()).max(1.0);
+        let mut items: Vec<usize> = match among {
+            Some(given) => given.iter().copied().filter(open).collect(),
+            None => {
+                (0..seen.counts.len()).filter(|&d| seen.counts[d] >= least).filter(open).collect()
+            }
+        };
+        items.sort_unstable();
+        items.dedup();
+        if how == Worth::Chance {
+            let turn = self.asked.len() as u64;
+            let chosen = draw(&vec![1.0; items.len()], &mut context.random("ask", [turn, 0]));
+            items = chosen.map(|at| items[at]).into_iter().collect();
+        }
+        items.sort_by(|&a, &b| seen.counts[b].total_cmp(&seen.counts[a]).then(a.cmp(&b)));
+        items.truncate(if how == Worth::Popularity { 1 } else { KNOWN });
+        if items.is_empty() {
+            return Ok(None);
+        }
+        let cells: Vec<(usize, usize)> = items.iter().map(|&d| (0, d)).collect();
+        let table = self.rater.table([self.person.ratings()])?;
+        let guess = |p: &CellPrediction| Guess::of(p, self.rater.scale());
+        let guesses = self.rater.fitted().predict_cells(&table, &cells, context, guess)?;
+        let mut questions: Vec<Question> = items
+            .into_iter()
+            .zip(guesses)
+            .map(|(column, guess)| {
+                let worth = match how {
+                    Worth::Recommendations => known(column) * guess.deviation * guess.deviation,
+                    Worth::Entropy if guess.levels.is_empty() => known(column) * guess.deviation,
+                    Worth::Entropy => known(column) * guess.entropy(),
+                    Worth::Popularity | Worth::Chance => seen.counts[column],
+                };
+                Question { column, worth, known: known(column), guess }
+            })
+            .collect();
+        let sort = |questions: &mut Vec<Question>| {
+            questions.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.column.cmp(&b.column)));
+        };
+        sort(&mut questions);
+        if how == Worth::Recommendations {
+            questions.truncate(PLAYED);
+            self.play(&mut questions, context)?;
+            sort(&mut questions);
+        }
+        Ok(questions.into_iter().next())
+    }
+
+    /// Plays the answers to questions through, and says what the questions are worth.
+    fn play(&self, questions: &mut [Question], context: &Context) -> Result<()> {
+        let seen = self.rater.seen();
+        let answers: Vec<f64> = if (1..=2 * ANSWERS).contains(&seen.levels.len()) {
+            seen.levels.clone()
+        } else {
+            let step = (seen.highest - seen.lowest) / (ANSWERS - 1) as f64;
+            (0..ANSWERS).map(|i| seen.lowest + i as f64 * step).collect()
+        };
+        let mut rows = vec![self.person.ratings().to_vec()];
+        for question in &*questions {
+            for &answer in &answers {
+                let mut person = self.person.clone();
+                person.rate(question.column, answer as f32);
+                rows.push(person.ratings);
+            }
+        }
+        let means =
+            self.rater.means(&self.rater.table(rows.iter().map(Vec::as_slice))?, context)?;
+        let least = self.least.unwrap_or_else(|| self.rater.least_known()).max(1.0);
+        let open: Vec<usize> = (0..seen.counts.len())
+            .filter(|&d| seen.counts[d] >= least && self.person.rating(d).is_none())
+            .collect();
+        let mut work = Vec::new();
+        let mut value =
+            |row: usize, but: usize| value_of(&means, row, &open, but, self.recommended, &mut work);
+        for (at, question) in questions.iter_mut().enumerate() {
+            let now = value(0, question.column);
+            let chances = chances(&question.guess, &answers);
+            let then: f64 = chances
+                .iter()
+                .enumerate()
+                .map(|(i, p)| p * value(1 + at * answers.len() + i, question.column))
+                .sum();
+            question.worth = question.known * (then - now);
+        }
+        Ok(())
+    }
+}
+
+/// The mean of the largest expected ratings in a row, one item left out.
+fn value_of(
+    means: &Dense<f32>,
+    row: usize,
+    open: &[usize],
+    but: usize,
+    n: usize,
+    work: &mut Vec<f32>,
+) -> f64 {
+    work.clear();
+    work.extend(open.iter().filter(|&&d| d != but).map(|&d| means.row(row)[d]));
+    let n = n.min(work.len());
+    if n == 0 {
+        return 0.0;
+    }
+    work.select_nth_unstable_by(n - 1, |a, b| b.total_cmp(a));
+    // In order, so that the sum does not depend on how they were selected.
+    work[..n].sort_unstable_by(|a, b| b.total_cmp(a));
+    work[..n].iter().map(|&x| f64::from(x)).sum::<f64>() / n as f64
+}
+
+/// How likely each answer is: the levels' probabilities, or the Gaussian's weight of each.
+fn chances(guess: &Guess, answers: &[f64]) -> Vec<f64> {
+    if guess.levels.len() == answers.len() {
+        return guess.levels.clone();
+    }
+    let deviation = guess.deviation.max(f64::MIN_POSITIVE);
+    let weight = |x: &f64| (-0.5 * ((x - guess.mean) / deviation).powi(2)).exp();
+    let total: f64 = answers.iter().map(weight).sum::<f64>();
+    if !(total > 0.0) {
+        return vec![1.0 / answers.len() as f64; answers.len()];
+    }
+    answers.iter().map(|x| weight(x) / total).collect()
+}
