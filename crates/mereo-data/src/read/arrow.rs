@@ -260,7 +260,7 @@ mod tests {
         assert_eq!((table.columns(), told.columns[0].kind.as_str()), (3, "category"));
         assert_eq!(table.about().kind(0).levels(), ["c0", "c1", "c2"]);
         let error = read_bytes(&bytes, &asking_for("kind")).unwrap_err().to_string();
-        assert!(error.contains("no column `kind`") && error.contains("`x`"), "{error}");
+        assert!(error.contains("no column is called `kind`") && error.contains("`x`"), "{error}");
     }
 
     #[test]

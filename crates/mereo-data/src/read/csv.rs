@@ -65,7 +65,7 @@ pub(super) fn parse<'a>(
         (Ok(Verdict::Table(table, told)), _) => Ok((*table, told)),
         // What stands out is shown where it stands.
         (Ok(Verdict::Stray { row, column }), _) => {
-            Err(complain_about(again()?, layout, row, column)?)
+            Err(complain_about(again()?, layout, (row, column), options)?)
         }
     }
 }
@@ -110,7 +110,12 @@ fn of_numbers(input: &Input<'_>, layout: Layout, options: &ReadOptions) -> Resul
 }
 
 /// The error for a text that stands out in a column of numbers.
-fn complain_about(input: Input<'_>, layout: Layout, row: usize, column: usize) -> Result<Error> {
+fn complain_about(
+    input: Input<'_>,
+    layout: Layout,
+    (row, column): (usize, usize),
+    options: &ReadOptions,
+) -> Result<Error> {
     let mut records = Records::new(input.into_reader(), layout.delimiter);
     let mut names = None;
     if layout.header && records.advance()? {
@@ -119,7 +124,7 @@ fn complain_about(input: Input<'_>, layout: Layout, row: usize, column: usize) -
     for _ in 0..=row {
         records.advance()?;
     }
-    let columns = Columns { names, count: records.len(), label: None, weight: None };
+    let columns = Columns::new(names, records.len(), options)?;
     let place = records.place().column(columns.name(column));
     let field = records.field(column);
     Ok(Error::found(place, quoted(field), columns.advice(row, column, field)))
@@ -135,7 +140,8 @@ fn parse_numbers(input: Input<'_>, layout: Layout, options: &ReadOptions) -> Res
             Ok(columns)
         })?
     };
-    read.unwrap_or(Columns::new(None, 0, options)?).into_table(rows)
+    let none = || Columns { names: None, count: 0, label: None, weight: None };
+    read.unwrap_or_else(none).into_table(rows)
 }
 
 /// Reads a text in pieces: on as many threads as it is called on. What its header says is told to
@@ -304,6 +310,16 @@ fn names_words(text: &[u8], delimiter: Delimiter) -> Result<bool> {
     }
     let first: Vec<&Vec<u8>> = columns.iter().filter_map(|column| column.first()).collect();
     let distinct: std::collections::BTreeSet<_> = first.iter().collect();
+    // Names without a digit over numbers as people write them: 1,5 or 10% or 2024-05-01.
+    let digit = |field: &Vec<u8>| field.iter().any(u8::is_ascii_digit);
+    let over_numbers = |column: &Vec<Vec<u8>>| {
+        let (first, below) = (&column[0], &column[1..]);
+        !first.is_empty() && !digit(first) && !below.is_empty() && below.iter().all(digit)
+    };
+    let numbers = columns.iter().any(|column| column.len() == rows && over_numbers(column));
+    if numbers && distinct.len() == first.len() && !first.iter().any(|field| digit(field)) {
+        return Ok(true);
+    }
     if rows < 4
         || distinct.len() < first.len()
         || first.iter().skip(1).any(|field| Cell::of(field) != Cell::Text)

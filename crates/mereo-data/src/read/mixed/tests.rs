@@ -150,7 +150,7 @@ fn pieces_are_as_the_whole() {
         text += &format!("r{row},{},{word}\n", row % 7);
     }
     let (table, told) = read(&text);
-    assert_eq!((table.rows(), kinds(&told)), (90_000, vec!["id", "number", "category"]));
+    assert_eq!((table.rows(), kinds(&told)), (90_000, vec!["id", "count", "category"]));
     let words = column(&table, 1);
     assert_eq!(table.about().kind(1).levels().len(), 6);
     assert!((0..90_000).filter(|r| *r != 80_000).all(|r| words[r] == words[r % 5]));
