@@ -310,6 +310,11 @@ fn names_words(text: &[u8], delimiter: Delimiter) -> Result<bool> {
     }
     let first: Vec<&Vec<u8>> = columns.iter().filter_map(|column| column.first()).collect();
     let distinct: std::collections::BTreeSet<_> = first.iter().collect();
+    // Only the first column may lack a name; a mark of a missing value is none.
+    let is_name = |(at, field): (usize, &&Vec<u8>)| {
+        Cell::of(field) == Cell::Text || (at == 0 && field.is_empty())
+    };
+    let named = first.iter().enumerate().all(is_name);
     // Names without a digit over numbers as people write them: 1,5 or 10% or 2024-05-01.
     let digit = |field: &Vec<u8>| field.iter().any(u8::is_ascii_digit);
     let over_numbers = |column: &Vec<Vec<u8>>| {
@@ -317,13 +322,11 @@ fn names_words(text: &[u8], delimiter: Delimiter) -> Result<bool> {
         !first.is_empty() && !digit(first) && !below.is_empty() && below.iter().all(digit)
     };
     let numbers = columns.iter().any(|column| column.len() == rows && over_numbers(column));
-    if numbers && distinct.len() == first.len() && !first.iter().any(|field| digit(field)) {
+    if named && numbers && distinct.len() == first.len() && !first.iter().any(|field| digit(field))
+    {
         return Ok(true);
     }
-    if rows < 4
-        || distinct.len() < first.len()
-        || first.iter().skip(1).any(|field| Cell::of(field) != Cell::Text)
-    {
+    if rows < 4 || distinct.len() < first.len() || !named {
         return Ok(false);
     }
     let tells = |column: &Vec<Vec<u8>>| {
