@@ -24,7 +24,10 @@ impl Seeds {
                 " 1  2\t3 \r\n4 5 6\r\n",
                 "x;y;label\n1.5;2;cat\n3;;dog\n",
                 "h\t\"w \"\"x\"\"\"\n1\tnan\n2\t7\n\n",
+                "\"\",\"sex\",\"n\",\"born\"\n\"1\",\"m\",3,2001-02-03\n\"2\",\"f\",0,1999-12-31\n\"3\",\"m\",NA,\n",
+                "price;share;ok\n$1.234,50;12%;yes\n$7,00;3%;NO\n$1,25;;no\n",
             ]),
+            Target::Xlsx => binary::workbooks(),
             Target::Ratings => text(&[
                 "1\t2\t3\t881250949\n2\t2\t4\t881250950\n",
                 "1::1193::5::978300760\n2::661::3::978302109\n",
@@ -69,6 +72,7 @@ impl Seeds {
         // What stands inside another format is sometimes changed before it is packed: its check
         // sums are right then, and the changes reach further in.
         let mut bytes = match self.target {
+            Target::Xlsx if random.one_in(2) => return binary::changed_workbook(random),
             Target::Npz if random.one_in(2) => return binary::changed_npz(random),
             Target::Images if random.one_in(3) => return binary::changed_tar(&self.files, random),
             Target::Model if random.one_in(2) => return models::changed_model(random),

@@ -19,6 +19,7 @@ use mereo_data::{AnySource, Kind, Pixels, ReadOptions, open_stream, read_bytes};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
     Csv,
+    Xlsx,
     Npy,
     NpyStream,
     Npz,
@@ -39,8 +40,9 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    pub(crate) const ALL: [(&str, Self); 18] = [
+    pub(crate) const ALL: [(&str, Self); 19] = [
         ("csv", Self::Csv),
+        ("xlsx", Self::Xlsx),
         ("npy", Self::Npy),
         ("npy-stream", Self::NpyStream),
         ("npz", Self::Npz),
@@ -68,6 +70,7 @@ impl Target {
     pub(crate) fn run(self, bytes: &[u8]) -> Result<()> {
         match self {
             Self::Csv => read(Kind::Csv, bytes, Some("label")),
+            Self::Xlsx => read(Kind::Xlsx, bytes, None),
             Self::Npy => read(Kind::Npy, bytes, None).and_then(|()| {
                 with_file(bytes, |path| {
                     npy_file(path);

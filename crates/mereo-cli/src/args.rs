@@ -5,31 +5,35 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mereo::{Data, Fitted, with_data};
 use mereo_core::{Absent, Context, Error, Likelihood, Result};
-use mereo_data::{Kind, ReadOptions};
+use mereo_data::{ColumnTold, Kind, Kinds, ReadOptions, Told};
 
-use crate::output::Voice;
+use crate::output::{self, Voice};
 use crate::{
     ask, classify, completions, compress, decompress, demo, denoise, encode, evaluate, explain,
-    field, fit, map, models, patches, predict, recommend, reconstruct, report, sample, score,
-    segment, show, similar, toy,
+    field, fill, fit, groups, inspect, map, models, odd, patches, predict, recommend, reconstruct,
+    report, sample, score, segment, show, similar, toy,
 };
 
 const ABOUT: &str = "\
 mereo learns the parts that data is made of.
 
-Give it rows of numbers (a table, pictures, ratings, word counts), and it finds groups of columns \
+Give it rows (a table of numbers, words and dates, pictures, ratings, word counts), and it finds groups of columns \
 that vary together, the parts, and the few appearances that each part takes, its states. What it \
 learned is one file that can score, encode, fill in, draw and explain rows.";
 
 const EXAMPLES: &str = "\
 Examples:
+  mereo inspect data.csv                            what is in a file, and what to do next
+  mereo fill data.csv -o filled.csv                 fill the holes of a table
+  mereo odd data.csv                                the oddest rows, and why
+  mereo groups data.csv -o grouped.csv              rows that are alike
   mereo demo                                        learn a toy world and look at its report
   mereo fit mcvq data.csv --parts 4 --states 6 -o model.safetensors
   mereo show model.safetensors
   mereo report model.safetensors data.csv -o report.html
 
 DATA is a file or folder, whose kind is seen from its content (CSV, Parquet, Arrow, npy, npz, IDX,
-pictures, ratings, bags of words), or toy:WORLD, with WORLD one of shapes, faces, ratings,
+Excel, pictures, ratings, bags of words), - for the standard input, or toy:WORLD, with WORLD one of shapes, faces, ratings,
 documents. Missing cells are welcome: NaN, NA or nothing at all.
 
 Exit codes: 0 all is well; 1 the data, model or options cannot be used; 2 wrong usage;
@@ -60,6 +64,13 @@ pub(crate) enum Verb {
     Demo(demo::DemoArgs),
     Toy(toy::ToyArgs),
     Patches(patches::PatchesArgs),
+    Inspect(inspect::InspectArgs),
+    #[command(alias = "impute")]
+    Fill(fill::FillArgs),
+    #[command(alias = "anomalies", alias = "outliers")]
+    Odd(odd::OddArgs),
+    #[command(alias = "cluster")]
+    Groups(groups::GroupsArgs),
     Fit(Box<fit::FitArgs>),
     Models(models::ModelsArgs),
     Score(score::ScoreArgs),
@@ -88,7 +99,7 @@ pub(crate) enum Verb {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct Reading {
-    /// What DATA is: csv, parquet, arrow, npy, npz, idx, images, ratings or words [default: seen
+    /// What DATA is: csv, xlsx, parquet, arrow, npy, npz, idx, images, ratings or words [default: seen
     /// from its content]
     #[arg(long, value_parser = str::parse::<Kind>)]
     kind: Option<Kind>,
@@ -101,13 +112,31 @@ pub(crate) struct Reading {
     #[arg(long)]
     no_header: bool,
 
-    /// The column that holds each row's class: it is not learned from
+    /// The column that holds each row's class: it is not learned from, unless --classes labels says so
     #[arg(long, value_name = "COLUMN")]
     pub(crate) label: Option<String>,
 
     /// The column that says how often each row counts
     #[arg(long, value_name = "COLUMN")]
     weight: Option<String>,
+
+    /// What columns hold, where their content does not say: COLUMN=KIND,... or a file of such lines, with
+    /// KIND one of number, count, yes/no, category, ordered (or ordered:low<high), date (or date:parts), id,
+    /// text; `auto` looks for counts and yes/no in tables of numbers too
+    #[arg(long, value_name = "COLUMN=KIND,...", value_parser = Kinds::from_text_or_file)]
+    kinds: Option<Kinds>,
+
+    /// Learn from these columns only
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    columns: Option<Vec<String>>,
+
+    /// Leave these columns out
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    drop: Vec<String>,
+
+    /// The column that names the rows: it is not learned from [default: seen from its content]
+    #[arg(long, value_name = "COLUMN")]
+    id: Option<String>,
 
     /// Height and width that pictures are brought to
     #[arg(long, value_name = "HxW", value_parser = size)]
@@ -149,6 +178,10 @@ impl Reading {
             },
             label: self.label.clone(),
             weight: self.weight.clone(),
+            kinds: self.kinds.clone().unwrap_or_default(),
+            columns: self.columns.clone(),
+            drop: self.drop.clone(),
+            id: self.id.clone(),
             resize: self.resize,
             absent: self.absent.map(|absent| match absent {
                 AbsentChoice::Zero => Absent::Zero,
@@ -160,16 +193,31 @@ impl Reading {
 
     /// Opens DATA as it says.
     pub(crate) fn open(&self, data: &Path, context: &Context, voice: Voice) -> Result<Data> {
+        let (opened, told) = self.open_told(data, &self.options(), context, voice)?;
+        for line in told_lines(&told) {
+            voice.say(line);
+        }
+        Ok(opened)
+    }
+
+    /// The same, and what was decided about the columns.
+    pub(crate) fn open_told(
+        &self,
+        data: &Path,
+        options: &ReadOptions,
+        context: &Context,
+        voice: Voice,
+    ) -> Result<(Data, Told)> {
         if data.to_string_lossy().starts_with("toy:")
             && let Some(option) = self.given()
         {
             return Err(Error::option(option, "it has no meaning for a toy world"));
         }
-        let opened = Data::open(data, &self.options(), self.stream, context)?;
+        let (opened, told) = Data::open_told(data, options, self.stream, context)?;
         if opened.is_streamed() && !self.stream {
             voice.say(format_args!("mereo: {} is large and will be streamed", data.display()));
         }
-        Ok(opened)
+        Ok((opened, told))
     }
 
     /// Opens DATA for a model: its columns in the model's order.
@@ -180,17 +228,39 @@ impl Reading {
         context: &Context,
         voice: Voice,
     ) -> Result<Data> {
+        self.open_for_told(fitted, data, context, voice).map(|(data, _, _)| data)
+    }
+
+    /// The same, and how it was read.
+    pub(crate) fn open_for_told(
+        &self,
+        fitted: &Fitted,
+        data: &Path,
+        context: &Context,
+        voice: Voice,
+    ) -> Result<(Data, Told, ReadOptions)> {
         let aligned = |e: Error| e.in_file(data);
-        let opened = self.open(data, context, voice)?;
-        let unknown = with_data!(&opened, held => match held.source().absent() {
-            Some(_) => fitted.unknown_columns(held.source().about()),
-            None => Vec::new(),
+        let options = ReadOptions { expected: fitted.expected(), ..self.options() };
+        let (opened, told) = self.open_told(data, &options, context, voice)?;
+        for notice in &told.notices {
+            voice.say(format_args!("mereo: {notice}"));
+        }
+        let (unknown, notices) = with_data!(&opened, held => {
+            let (about, columns) = (held.source().about(), held.source().columns());
+            match held.source().absent() {
+                Some(_) => (fitted.unknown_columns(about), Vec::new()),
+                None => (Vec::new(), fitted.notices(about, columns).map_err(aligned)?),
+            }
         });
         voice.tell_unknown(&unknown, data);
-        Ok(match opened {
+        for notice in notices {
+            voice.say(format_args!("mereo: {notice}"));
+        }
+        let opened = match opened {
             Data::F32(held) => Data::F32(fitted.align(held).map_err(aligned)?),
             Data::F64(held) => Data::F64(fitted.align(held).map_err(aligned)?),
-        })
+        };
+        Ok((opened, told, options))
     }
 
     /// The first option that was given, if any.
@@ -200,12 +270,37 @@ impl Reading {
             ("header", self.header || self.no_header),
             ("label", self.label.is_some()),
             ("weight", self.weight.is_some()),
+            ("kinds", self.kinds.is_some()),
+            ("columns", self.columns.is_some()),
+            ("drop", !self.drop.is_empty()),
+            ("id", self.id.is_some()),
             ("resize", self.resize.is_some()),
             ("absent", self.absent.is_some()),
             ("stream", self.stream),
         ];
         given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
     }
+}
+
+/// What was decided about columns, if there is more to say than that they are numbers: a line each.
+pub(crate) fn told_lines(told: &Told) -> Vec<String> {
+    const MOST: usize = 40;
+    let mut lines: Vec<String> = told.notices.iter().map(|n| format!("mereo: {n}")).collect();
+    if told.columns.iter().all(|column| column.kind == "number") {
+        return lines;
+    }
+    let name = |column: &ColumnTold| output::name(&column.name);
+    let wide = told.columns.iter().map(|c| name(c).chars().count()).max().unwrap_or(0).min(40);
+    for column in told.columns.iter().take(MOST) {
+        lines.push(format!("  {:wide$}  {:9} {}", name(column), column.kind, column.why));
+    }
+    if told.columns.len() > MOST {
+        lines.push(format!("  and {} more columns", told.columns.len() - MOST));
+    }
+    lines.push(
+        "  (`--kinds COLUMN=KIND` says otherwise, `--drop COLUMN` leaves a column out)".into(),
+    );
+    lines
 }
 
 /// A height and a width, as in 32x24.

@@ -186,6 +186,7 @@ fn subcommand(model: &ModelKind) -> Command {
             Arg::new("labels")
                 .long("labels")
                 .value_name("COLUMN")
+                .hide(true)
                 .conflicts_with_all(["classes", "label"])
                 .help(
                     "One class for each label in this column; rows without a label are shared among \
@@ -323,6 +324,7 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
     let fit = Fit::named(model.name, options)?;
     fit.params().check()?;
     output::check_output(&path, &common.reading.with_files(&[&common.data]))?;
+    output::check_model_name(&path)?;
     let plan = common.plan(restarts.unwrap_or(model.restarts), &path)?;
     let context = common.threads.context(common.seed)?;
     interrupt::watch(context.stop(), voice);

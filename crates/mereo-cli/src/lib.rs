@@ -14,12 +14,16 @@ mod encode;
 mod evaluate;
 mod explain;
 mod field;
+mod fill;
 mod fit;
 mod given;
+mod groups;
 mod hybrid;
+mod inspect;
 mod interrupt;
 mod map;
 mod models;
+mod odd;
 mod output;
 mod patches;
 mod predict;
@@ -72,6 +76,10 @@ fn run(verb: Verb, voice: Voice) -> Result<ExitCode> {
         Verb::Demo(args) => demo::run(&args, voice),
         Verb::Toy(args) => toy::run(&args, voice),
         Verb::Patches(args) => patches::run(&args, voice),
+        Verb::Inspect(args) => inspect::run(&args, voice),
+        Verb::Fill(args) => fill::run(&args, voice),
+        Verb::Odd(args) => odd::run(&args, voice),
+        Verb::Groups(args) => groups::run(&args, voice),
         Verb::Fit(args) => fit::run(&args, voice),
         Verb::Models(args) => models::run(&args),
         Verb::Classify(args) => classify::run(&args, voice),

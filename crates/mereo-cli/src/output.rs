@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use mereo_core::{
@@ -162,6 +162,7 @@ pub(crate) fn check_written(option: &str, path: &Path, inputs: &[&Path]) -> Resu
         let problem = format!("`{}` is no ordinary file; say the name of one", path.display());
         return Err(Error::option(option, problem));
     }
+    check_kind(option, path)?;
     let target = place_of(path);
     if let Some(input) = inputs.iter().find(|input| target.is_some() && place_of(input) == target) {
         let problem = format!(
@@ -173,6 +174,35 @@ pub(crate) fn check_written(option: &str, path: &Path, inputs: &[&Path]) -> Resu
     check_writable(path)
 }
 
+/// A model must not take the place of a table, nor a table that of a model: what is there is looked at, and
+/// what will be there is seen from the name.
+fn check_kind(option: &str, path: &Path) -> Result<()> {
+    let Ok(file) = std::fs::File::open(path) else { return Ok(()) };
+    let mut first = Vec::new();
+    if file.take(64).read_to_end(&mut first).is_err() || first.is_empty() {
+        return Ok(());
+    }
+    // A model file starts with the length of its header, and the header with a brace.
+    let there = first.len() > 9 && first[8] == b'{' && first[6..8] == [0, 0];
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    let table = ["csv", "tsv", "parquet", "npy", "xlsx", "txt", "html", "png"];
+    let wanted = match extension.as_str() {
+        "safetensors" => true,
+        other if table.contains(&other) => false,
+        _ => return Ok(()),
+    };
+    if there == wanted {
+        return Ok(());
+    }
+    let what = |model: bool| if model { "a model" } else { "no model" };
+    let problem = format!(
+        "`{}` is there and is {}, which would be lost; say another file, or remove it first",
+        path.display(),
+        what(there)
+    );
+    Err(Error::option(option, problem))
+}
+
 /// The file itself, whichever way leads to it, whether it is there or not.
 fn place_of(path: &Path) -> Option<PathBuf> {
     let path = follow_links(path).ok()?;
@@ -181,6 +211,33 @@ fn place_of(path: &Path) -> Option<PathBuf> {
         _ => Path::new("."),
     };
     Some(folder.canonicalize().ok()?.join(path.file_name()?))
+}
+
+/// A model under the name of a table would be taken for one.
+pub(crate) fn check_model_name(path: &Path) -> Result<()> {
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    if ["csv", "tsv", "parquet", "npy", "xlsx", "html", "png", "pdf"].contains(&extension.as_str())
+    {
+        let problem = format!(
+            "a model is no `.{extension}` file; say `{}`",
+            path.with_extension("safetensors").display()
+        );
+        return Err(Error::option("output", problem));
+    }
+    Ok(())
+}
+
+/// A report is a page.
+pub(crate) fn check_page_name(path: &Path) -> Result<()> {
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    if ["html", "htm"].contains(&extension.as_str()) {
+        return Ok(());
+    }
+    let problem = format!(
+        "the report is a page; say `{}` (a browser prints it as PDF)",
+        path.with_extension("html").display()
+    );
+    Err(Error::option("output", problem))
 }
 
 /// Which formats a table may be written in.

@@ -60,6 +60,7 @@ pub(crate) struct ReportArgs {
 pub(crate) fn run(args: &ReportArgs, voice: Voice) -> Result<ExitCode> {
     let inputs = [Some(&args.model), args.data.as_ref()].into_iter().flatten().chain(&args.beside);
     output::check_output(&args.output, &inputs.map(PathBuf::as_path).collect::<Vec<_>>())?;
+    output::check_page_name(&args.output)?;
     let file = ModelFile::read(&args.model)?;
     if Mapped::is_in(&file) {
         return map_page(args, file, voice);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Place, Result};
+use crate::{Error, Format, Place, Result};
 
 /// What the cells of a column are. A table holds numbers throughout; the kind says what they stand for.
 ///
@@ -155,6 +155,10 @@ pub struct About {
     pub ids: Option<Vec<String>>,
     /// What the file calls the column of those names.
     pub id_name: Option<String>,
+    /// What the file calls the column of the classes.
+    pub label_name: Option<String>,
+    /// How the file writes the cells of each column.
+    pub formats: Option<Vec<Format>>,
     /// What the file itself calls each column, where `names` are titles that were found elsewhere: the ids
     /// of items that were rated.
     pub keys: Option<Vec<String>>,

@@ -11,6 +11,7 @@ mod context;
 mod error;
 mod files;
 mod fingerprint;
+mod format;
 mod gaussians;
 mod learn;
 mod model;
@@ -29,6 +30,7 @@ pub use files::{
     abandon_files, check_writable, follow_links, write_atomically, write_file_atomically,
 };
 pub use fingerprint::Fingerprint;
+pub use format::{DATE_PATTERNS, Format, cell_text, days_since_1970, plainly};
 pub use gaussians::Gaussians;
 pub use learn::{
     Answer, Checkpoints, Deal, Descender, Facts, Learned, Learner, Lent, Look, Memory, Observer,
@@ -40,11 +42,11 @@ pub use model::about_of;
 pub use model::{
     Appearance, Asked, CellPrediction, ClassView, Classify, Components, ComponentsView, DynModel,
     Encode, Estimate, Explain, Features, Layers, LevelsView, Likelihood, Manifest, Model,
-    ModelFile, Normal, OnRows, Options, ParamInfo, ParamType, ParamValue, Params, Parts, PartsView,
-    Predict, PredictCells, Prediction, Predictions, Reconstruct, RowLikelihood, Sample, Score,
-    ScoreKind, Scores, Size, SizeTried, Tensor, classify, draw_missing, encode, estimate, predict,
-    predict_cells, prediction_starts, read_options, reconstruct, responsible_parts, sample, score,
-    surprise,
+    ModelFile, Normal, OnRows, Options, OwnColumns, ParamInfo, ParamType, ParamValue, Params,
+    Parts, PartsView, Predict, PredictCells, Prediction, Predictions, Reconstruct, RowLikelihood,
+    Sample, Score, ScoreKind, Scores, Size, SizeTried, Tensor, classify, draw_missing, encode,
+    estimate, predict, predict_cells, prediction_starts, read_options, reconstruct,
+    responsible_parts, sample, score, surprise,
 };
 pub use parallel::{in_parallel, map_in_parallel};
 pub use ratings::RatingsSeen;

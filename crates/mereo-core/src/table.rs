@@ -367,6 +367,9 @@ impl<T: Real> Table<T> {
             table = table.with_ids(ids)?;
         }
         table.about.id_name = about.id_name;
+        table.about.label_name = about.label_name;
+        let columns = table.columns();
+        table.about.formats = about.formats.filter(|formats| formats.len() == columns);
         if let Some(keys) = about.keys {
             table = table.with_keys(keys)?;
         }
@@ -533,6 +536,8 @@ impl<T: Real> Table<T> {
             kinds: self.about.kinds.clone(),
             ids: self.about.ids.as_ref().map(|ids| rows.iter().map(|&r| ids[r].clone()).collect()),
             id_name: self.about.id_name.clone(),
+            label_name: self.about.label_name.clone(),
+            formats: self.about.formats.clone(),
             keys: self.about.keys.clone(),
         };
         Self { cells, about }

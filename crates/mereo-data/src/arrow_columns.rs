@@ -392,7 +392,7 @@ fn weights(array: &ArrayRef, name: &str, first_row: usize) -> Result<Vec<f64>> {
     cells.iter().enumerate().map(weight).collect()
 }
 
-fn not_numbers(name: &str, kind: &DataType) -> Error {
+pub(crate) fn not_numbers(name: &str, kind: &DataType) -> Error {
     let place = Place::default().column(name);
     match kind {
         DataType::List(_) | DataType::LargeList(_) => Error::found(
@@ -412,7 +412,7 @@ fn not_numbers(name: &str, kind: &DataType) -> Error {
 }
 
 /// The index of a pandas table, which is no data.
-fn is_pandas_index(name: &str) -> bool {
+pub(crate) fn is_pandas_index(name: &str) -> bool {
     name.strip_prefix("__index_level_")
         .and_then(|rest| rest.strip_suffix("__"))
         .is_some_and(|number| number.parse::<u32>().is_ok())

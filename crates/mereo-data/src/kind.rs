@@ -30,6 +30,8 @@ pub enum Kind {
     Npz,
     /// The format of MNIST, plain or gzipped.
     Idx,
+    /// A spreadsheet of Excel: its first sheet that has rows.
+    Xlsx,
     /// A folder or tar of pictures, or a single picture.
     Images,
     /// User, item, rating (`MovieLens`).
@@ -45,7 +47,8 @@ impl Kind {
     /// use mereo_data::Kind;
     /// assert!(Kind::ALL.iter().all(|kind| kind.to_string().parse::<Kind>().unwrap() == *kind));
     /// ```
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
+        Self::Xlsx,
         Self::Csv,
         Self::Parquet,
         Self::Arrow,
@@ -62,6 +65,7 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Csv => "csv",
+            Self::Xlsx => "xlsx",
             Self::Parquet => "parquet",
             Self::Arrow => "arrow",
             Self::Npy => "npy",
@@ -116,6 +120,7 @@ pub(crate) fn kind_of(sample: &Sample) -> Result<Kind> {
         [b'P', b'A', b'R', b'1', ..] => Kind::Parquet,
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => Kind::Arrow,
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Kind::Npy,
+        [b'P', b'K', 3, 4, ..] if is_workbook(bytes) => Kind::Xlsx,
         [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Kind::Npz,
         [0, 0, 0x08 | 0x09 | 0x0b..=0x0e, 1..=8, ..] => Kind::Idx,
         _ if images::looks_like(bytes) => Kind::Images,
@@ -125,6 +130,12 @@ pub(crate) fn kind_of(sample: &Sample) -> Result<Kind> {
         _ => Kind::Csv,
     };
     Ok(kind)
+}
+
+/// Whether a zip holds a workbook: the names of what it holds stand in it as they are.
+fn is_workbook(bytes: &[u8]) -> bool {
+    let holds = |name: &[u8]| memchr::memmem::find(bytes, name).is_some();
+    holds(b"[Content_Types].xml") && (holds(b"xl/") || !holds(b".npy"))
 }
 
 fn is_text(bytes: &[u8]) -> bool {

@@ -1,6 +1,7 @@
 //! Writing tables and pictures. The format follows the extension, and a file appears whole or
 //! not at all.
 
+mod again;
 mod csv;
 mod npy;
 mod parquet;
@@ -11,6 +12,7 @@ use std::path::Path;
 
 use mereo_core::{AnyTable, Cells, Error, Result, Table, with_table};
 
+pub use self::again::write_again;
 pub use self::picture::{encode_picture_grid, encode_png, write_picture_grid};
 pub use self::pixels::{write_labels, write_pixels};
 use crate::arrow_columns::Cell;
@@ -26,7 +28,8 @@ const MOST_CELLS: usize = 1 << 28;
 /// | `.parquet` | yes | null | last columns `label`, `weight` | yes |
 /// | `.npy` | no | `NaN` | no | by the array's shape |
 ///
-/// Numbers keep every bit. If the table has a column `label` already, the classes go to
+/// Words, dates and numbers of columns whose kind or format is known are written as the file that they came
+/// from does, and the rows' names stand in the first column. Other numbers keep every bit. If the table has a column `label` already, the classes go to
 /// `label_` (and so on); a Parquet file also records which columns they are, so that reading
 /// it gives the same table. A table without names gets no header line in CSV (a line of
 /// numbers would be read back as data), and numbers for names in Parquet.
@@ -118,7 +121,9 @@ fn extra_names<T: Cell>(table: &Table<T>) -> (Option<String>, Option<String>) {
         name
     };
     let about = table.about();
-    (about.labels.as_ref().map(|_| free("label")), about.weights.as_ref().map(|_| free("weight")))
+    let label = || about.label_name.clone().filter(|name| !taken.contains(name));
+    let label = about.labels.as_ref().map(|_| label().unwrap_or_else(|| free("label")));
+    (label, about.weights.as_ref().map(|_| free("weight")))
 }
 
 /// The class of a row in words.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use mereo_core::{AnyTable, Context, Error, Real, Result, Source, Table};
 use mereo_data::toy::World;
-use mereo_data::{AnySource, Kind, ReadOptions, detect, open_stream, read};
+use mereo_data::{AnySource, Kind, ReadOptions, Told, detect, open_stream, read_told};
 
 /// Bytes of cells from which on a file that can be streamed is, on a machine with plenty.
 const LARGE: u64 = 2 << 30;
@@ -108,18 +108,34 @@ impl Data {
         stream: bool,
         context: &Context,
     ) -> Result<Self> {
+        Self::open_told(data, options, stream, context).map(|(data, _)| data)
+    }
+
+    /// The same, and what was decided about the columns. `-` is the standard input.
+    pub fn open_told(
+        data: &Path,
+        options: &ReadOptions,
+        stream: bool,
+        context: &Context,
+    ) -> Result<(Self, Told)> {
+        let untold = |data: Self| (data, Told::default());
         if let Some(world) = toy_world(data) {
             let world = world?;
-            if *options != ReadOptions::default() || stream {
+            let plain = ReadOptions { expected: None, ..options.clone() };
+            if plain != ReadOptions::default() || stream {
                 return Err(Error::option(
                     "data",
                     "a toy world is made, not read: it has no options",
                 ));
             }
-            return Ok(AnyTable::from(world.make(None, 0)?.table).into());
+            return Ok(untold(AnyTable::from(world.make(None, 0)?.table).into()));
         }
         if stream {
-            return open_stream(data, options).map(Self::from).map_err(|e| e.in_file(data));
+            let stream = open_stream(data, options).map(Self::from);
+            return stream.map(untold).map_err(|e| e.in_file(data));
+        }
+        if data == Path::new("-") {
+            return context.install(|| read_told(data, options)).map(|(t, told)| (t.into(), told));
         }
         let size = std::fs::metadata(data)
             .map_err(|e| Error::io(data, e))
@@ -129,12 +145,15 @@ impl Data {
             && options.kind.is_none_or(|kind| streamable.contains(&kind))
             && streamable.contains(&detect(data)?)
         {
-            let stream = Self::from(open_stream(data, options)?);
-            if stream.bytes() > memory().map_or(LARGE, |memory| LARGE.min(memory / 4)) {
-                return Ok(stream);
+            // A file with columns of words cannot be streamed.
+            let stream = open_stream(data, options).map(Self::from).ok();
+            if let Some(stream) = stream
+                && stream.bytes() > memory().map_or(LARGE, |memory| LARGE.min(memory / 4))
+            {
+                return Ok(untold(stream));
             }
         }
-        context.install(|| read(data, options)).map(Self::from)
+        context.install(|| read_told(data, options)).map(|(table, told)| (table.into(), told))
     }
 
     /// Whether rows are read anew at every pass.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use mereo_core::{
-    ColumnKind, Context, Error, Fingerprint, Manifest, Observer, Options, Params, Plan,
-    RatingsSeen, Real, Result, Silent, Source,
+    ColumnKind, Context, Error, Fingerprint, Manifest, Observer, Options, OwnColumns, Params, Plan,
+    RatingsSeen, Real, Result, Silent, Source, column_name,
 };
 use mereo_data::steps::{StepKind, Steps};
 
@@ -13,6 +13,7 @@ use crate::fitted::{Borrowed, own_names};
 use crate::models::{AnyParams, Rows, model};
 use crate::numbers::{Selected, without_words};
 use crate::seen::Seen;
+use crate::tables::Unfold;
 use crate::{Fitted, models};
 
 /// How often the means of a model are about in memory while it is learned: means and variances of
@@ -35,6 +36,7 @@ pub struct Fit {
     steps: Vec<StepKind>,
     plan: Plan,
     context: Context,
+    unfold: bool,
 }
 
 impl Fit {
@@ -47,7 +49,7 @@ impl Fit {
     /// The same for parameters of any kind of model.
     pub fn of(params: AnyParams) -> Self {
         let plan = Plan { restarts: params.kind().restarts, ..Plan::default() };
-        Self { params, steps: Vec::new(), plan, context: Context::new(0) }
+        Self { params, steps: Vec::new(), plan, context: Context::new(0), unfold: false }
     }
 
     /// A model by its name, with options by theirs.
@@ -110,6 +112,14 @@ impl Fit {
         self
     }
 
+    /// Unfolds every column of words into columns of 0 and 1, for models of numbers: what comes out is folded
+    /// again.
+    #[must_use]
+    pub fn unfold(mut self) -> Self {
+        self.unfold = true;
+        self
+    }
+
     /// What was chosen for the model.
     pub fn params(&self) -> &AnyParams {
         &self.params
@@ -129,6 +139,20 @@ impl Fit {
     ) -> Result<Fitted> {
         self.params.check()?;
         let mut manifest = Manifest::new(self.params.kind().name);
+        let about = held.source().about();
+        manifest.id.clone_from(&about.id_name);
+        manifest.label.clone_from(&about.label_name);
+        manifest.formats.clone_from(&about.formats);
+        let held = match about.kinds.clone().filter(|_| about.is_mixed() && self.unfold) {
+            Some(kinds) => {
+                let names = (0..kinds.len()).map(|c| column_name(about.names.as_deref(), c));
+                let own = OwnColumns { columns: names.collect(), kinds };
+                let unfold = Unfold::of(&own.kinds);
+                manifest.unfolded = Some(own);
+                Held::Stream(unfold.source(held.into_source()))
+            }
+            None => held,
+        };
         let (held, left_out) = self.leave_words_out(held)?;
         manifest.left_out = left_out;
         let raw = held.source();
@@ -147,7 +171,6 @@ impl Fit {
         self.check_memory(raw.columns())?;
         manifest.columns = own_names(raw.about().names.as_deref()).map(<[String]>::to_vec);
         manifest.kinds = raw.about().is_mixed().then(|| raw.about().kinds.clone()).flatten();
-        manifest.id.clone_from(&raw.about().id_name);
         manifest.picture = raw.about().picture;
         if self.params.wants_labels() {
             manifest.classes = raw.about().labels.as_ref().map(|labels| labels.names.clone());

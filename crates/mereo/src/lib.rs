@@ -75,6 +75,7 @@ mod models;
 mod numbers;
 mod page;
 mod seen;
+mod tables;
 
 pub use align::align as align_columns;
 pub use any_model::AnyModel;
@@ -96,6 +97,10 @@ pub use mereo_quantize as quantize;
 pub use mereo_ratings as ratings;
 pub use models::{AnyParams, ModelKind, answers, model, models, models_in_markdown};
 pub use page::{Names, write_report};
+pub use tables::{
+    Filled, Filling, Group, Grouped, Odd, OddCell, Origin, Standing, Tried, fill, groups, odd,
+    stand_out, write_completed,
+};
 
 /// The README's example, compiled and run.
 #[cfg(doctest)]

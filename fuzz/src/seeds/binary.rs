@@ -82,7 +82,8 @@ fn zip(files: &[(&str, Vec<u8>)], packed: bool) -> Vec<u8> {
         if packed { zip::CompressionMethod::Deflated } else { zip::CompressionMethod::Stored };
     let options = zip::write::SimpleFileOptions::default().compression_method(method);
     for (name, bytes) in files {
-        zip.start_file(format!("{name}.npy"), options).expect("writing to memory");
+        let name = if name.contains('.') { (*name).to_owned() } else { format!("{name}.npy") };
+        zip.start_file(name, options).expect("writing to memory");
         zip.write_all(bytes).expect("writing to memory");
     }
     zip.finish().expect("writing to memory").into_inner()
@@ -99,6 +100,62 @@ pub(super) fn changed_npz(random: &mut Random) -> Vec<u8> {
     let which = random.below(arrays.len());
     mutate(&mut arrays[which].1, &others, random);
     zip(&arrays, random.one_in(2))
+}
+
+/// What a small workbook holds: the least that a reader asks for.
+fn workbook() -> Vec<(&'static str, Vec<u8>)> {
+    const XML: &str = "<?xml version=\"1.0\"?>";
+    const MAIN: &str = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+    const OFFICE: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+    const PACKAGE: &str = "http://schemas.openxmlformats.org/package/2006";
+    let text = |text: String| format!("{XML}{text}").into_bytes();
+    vec![
+        ("[Content_Types].xml", text(format!("<Types xmlns=\"{PACKAGE}/content-types\"/>"))),
+        (
+            "_rels/.rels",
+            text(format!(
+                "<Relationships xmlns=\"{PACKAGE}/relationships\"><Relationship Id=\"r1\" \
+                 Type=\"{OFFICE}/officeDocument\" Target=\"xl/workbook.xml\"/></Relationships>"
+            )),
+        ),
+        (
+            "xl/workbook.xml",
+            text(format!(
+                "<workbook xmlns=\"{MAIN}\" xmlns:r=\"{OFFICE}\"><sheets><sheet name=\"s\" \
+                 sheetId=\"1\" r:id=\"r1\"/></sheets></workbook>"
+            )),
+        ),
+        (
+            "xl/_rels/workbook.xml.rels",
+            text(format!(
+                "<Relationships xmlns=\"{PACKAGE}/relationships\"><Relationship Id=\"r1\" \
+                 Type=\"{OFFICE}/worksheet\" Target=\"worksheets/sheet1.xml\"/></Relationships>"
+            )),
+        ),
+        (
+            "xl/worksheets/sheet1.xml",
+            text(format!(
+                "<worksheet xmlns=\"{MAIN}\"><dimension ref=\"A1:B3\"/><sheetData>\
+                 <row r=\"1\"><c r=\"A1\" t=\"str\"><v>x</v></c><c r=\"B1\" t=\"str\"><v>word</v></c></row>\
+                 <row r=\"2\"><c r=\"A2\"><v>1.5</v></c><c r=\"B2\" t=\"str\"><v>red</v></c></row>\
+                 <row r=\"3\"><c r=\"A3\"><v>2</v></c><c r=\"B3\" t=\"b\"><v>1</v></c></row>\
+                 </sheetData></worksheet>"
+            )),
+        ),
+    ]
+}
+
+pub(super) fn workbooks() -> Vec<Vec<u8>> {
+    vec![zip(&workbook(), false), zip(&workbook(), true)]
+}
+
+/// A workbook that is a sound zip of unsound sheets.
+pub(super) fn changed_workbook(random: &mut Random) -> Vec<u8> {
+    let mut files = workbook();
+    let others: Vec<Vec<u8>> = files.iter().map(|(_, bytes)| bytes.clone()).collect();
+    let which = random.below(files.len());
+    mutate(&mut files[which].1, &others, random);
+    zip(&files, random.one_in(2))
 }
 
 pub(super) fn idx_files() -> Vec<Vec<u8>> {

@@ -63,11 +63,17 @@ fn columns_are_found_by_their_names() {
     let scores = |file: &str| world.ok(&format!("score m.safetensors {file} --json"));
     assert_eq!(scores("ab.csv"), scores("ba.csv"));
     assert_eq!(scores("ab.csv"), scores("bare.csv"));
-    let told = world.refused("score m.safetensors ac.csv");
-    assert!(told.contains("ac.csv") && told.contains("`c`") && told.contains("`b`"), "{told}");
+    // A column that lacks is missing, and one that nobody knows is ignored.
+    world.write("a.csv", "a\n3\n5\n");
+    assert_eq!(scores("ac.csv"), scores("a.csv"));
+    world.write("cd.csv", "c,d\n3,-1\n5,7\n");
+    let told = world.refused("score m.safetensors cd.csv");
+    assert!(told.contains("cd.csv") && told.contains("`c`") && told.contains("`b`"), "{told}");
+    // A filled table has the columns of the file.
+    world.write("ba.csv", "b,a\n-1,3\n,5\n");
     world.ok("reconstruct m.safetensors ba.csv --fill -o filled.csv");
-    assert!(world.text("filled.csv").starts_with("a,b\n"));
-    assert_eq!(numbers(&world.text("filled.csv"), true)[1], [5.0, 7.0]);
+    assert!(world.text("filled.csv").starts_with("b,a\n-1,3\n"));
+    assert_eq!(numbers(&world.text("filled.csv"), true)[1][1], 5.0);
 }
 
 #[test]

@@ -2,7 +2,11 @@
 
 use crate::world::World;
 
-const VERBS: [&str; 18] = [
+const VERBS: [&str; 22] = [
+    "inspect",
+    "fill",
+    "odd",
+    "groups",
     "demo",
     "toy",
     "patches",

@@ -16,4 +16,5 @@ mod ratings;
 mod same_bytes;
 mod signals;
 mod steps;
+mod tables;
 mod world;

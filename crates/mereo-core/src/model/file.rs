@@ -7,7 +7,9 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
-use crate::{Absent, ColumnKind, Error, Picture, RatingsSeen, Result, Training, write_atomically};
+use crate::{
+    Absent, ColumnKind, Error, Format, Picture, RatingsSeen, Result, Training, write_atomically,
+};
 
 /// The version of the format that this program writes, and the newest that it reads.
 const FORMAT: u32 = 1;
@@ -63,6 +65,15 @@ pub struct SizeTried {
     pub chosen: bool,
 }
 
+/// Columns as the data has them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OwnColumns {
+    /// Their names.
+    pub columns: Vec<String>,
+    /// What each of them holds.
+    pub kinds: Vec<ColumnKind>,
+}
+
 /// What a model file says about itself. Only `format` and `model` are required.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -79,6 +90,13 @@ pub struct Manifest {
     /// What the cells of each column are, if not numbers throughout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<ColumnKind>>,
+    /// The data's own columns, if words among them were unfolded into columns of 0 and 1, which are then what
+    /// `columns` names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfolded: Option<OwnColumns>,
+    /// How the data wrote the cells of each column, and between which values they lay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub formats: Option<Vec<Format>>,
     /// What the data called the column of the rows' names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
@@ -134,6 +152,8 @@ impl Manifest {
             params: serde_json::Value::Null,
             columns: None,
             kinds: None,
+            unfolded: None,
+            formats: None,
             id: None,
             label: None,
             left_out: Vec::new(),

@@ -11,6 +11,7 @@ use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::{Endianness, MessageHeader, root_as_message};
 use mereo_core::{AnyTable, Dense, Error, Labels, Place, Result, Table};
 
+use super::mixed::{self, Told};
 use super::parquet::room;
 use crate::ReadOptions;
 use crate::arrow_columns::{Cell, Layout, contain};
@@ -25,17 +26,17 @@ const SMALL: u64 = 64 << 20;
 const LIKELY_PACKING: u64 = 1024;
 
 /// Reads a whole Arrow file or stream into memory.
-pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<AnyTable> {
+pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<(AnyTable, Told)> {
     let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
     read_buffer(&Buffer::from_vec(bytes), options).map_err(|error| error.in_file(path))
 }
 
 /// Reads an Arrow file or stream that is in memory already.
-pub(crate) fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<AnyTable> {
+pub(crate) fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<(AnyTable, Told)> {
     read_buffer(&Buffer::from(bytes), options)
 }
 
-fn read_buffer(bytes: &Buffer, options: &ReadOptions) -> Result<AnyTable> {
+fn read_buffer(bytes: &Buffer, options: &ReadOptions) -> Result<(AnyTable, Told)> {
     let length = bytes.len() as u64;
     let start = stream_start(bytes);
     let mut decoder = StreamDecoder::new();
@@ -52,12 +53,21 @@ fn read_buffer(bytes: &Buffer, options: &ReadOptions) -> Result<AnyTable> {
     let schema = decoder
         .schema()
         .ok_or_else(|| Error::found(Place::default(), "no schema", "an Arrow file or stream"))?;
+    if mixed::arrow::is_mixed(&schema, options) {
+        let rows = batches.iter().map(RecordBatch::num_rows).fold(0, usize::saturating_add);
+        room::<f64>(rows, schema.fields().len(), length)?;
+        let (table, told) = contain(&Place::default(), "an Arrow file or stream", || {
+            Ok::<_, String>(mixed::arrow::table(&schema, &batches, options))
+        })??;
+        return Ok((table.into(), told));
+    }
     let layout = Layout::new(&schema, options)?;
-    Ok(if layout.single {
+    let table = if layout.single {
         f32::any_table(gather(&layout, &batches, length)?)
     } else {
         f64::any_table(gather(&layout, &batches, length)?)
-    })
+    };
+    Ok((table, Told::default()))
 }
 
 /// Where the stream starts: at once, or after a file's mark and what fills the mark up to the
@@ -228,7 +238,8 @@ mod tests {
         let batches = [batch(7), batch(0), batch(300)];
         for (file, packing) in [true, false].into_iter().flat_map(|f| PACKINGS.map(|p| (f, p))) {
             let bytes = written(&batches, file, packing);
-            let AnyTable::F64(table) = read_bytes(&bytes, &asking_for("class")).unwrap() else {
+            let (AnyTable::F64(table), _) = read_bytes(&bytes, &asking_for("class")).unwrap()
+            else {
                 panic!("whole numbers of 32 bits need f64")
             };
             assert_eq!((table.rows(), table.columns()), (307, 2));
@@ -243,12 +254,13 @@ mod tests {
     }
 
     #[test]
-    fn a_text_column_that_nobody_asked_for_is_named() {
-        let bytes = written(&[batch(3)], true, None);
-        let error = read_bytes(&bytes, &ReadOptions::default()).unwrap_err().to_string();
-        assert!(error.contains("column `class`") && error.contains("--label class"), "{error}");
+    fn a_column_of_words_is_learned_from_unless_somebody_says_otherwise() {
+        let bytes = written(&[batch(30)], true, None);
+        let (table, told) = read_bytes(&bytes, &ReadOptions::default()).unwrap();
+        assert_eq!((table.columns(), told.columns[0].kind.as_str()), (3, "category"));
+        assert_eq!(table.about().kind(0).levels(), ["c0", "c1", "c2"]);
         let error = read_bytes(&bytes, &asking_for("kind")).unwrap_err().to_string();
-        assert!(error.contains("no column `kind`") && error.contains("`x`"), "{error}");
+        assert!(error.contains("no column is called `kind`") && error.contains("`x`"), "{error}");
     }
 
     #[test]

@@ -18,8 +18,9 @@ fn read(text: &str, threads: usize, options: &ReadOptions) -> Result<Table<f64>>
 /// Read line by line, as it was before there were pieces.
 fn line_by_line(text: &str, options: &ReadOptions) -> Result<Table<f64>> {
     let input = Input::of_bytes(text.as_bytes(), options)?;
-    let layout = Layout::of(input.sample(), options.header)?;
-    let (columns, mut records) = begin(input.into_reader(), layout, options)?;
+    let layout = Layout::of(input.sample(), options)?;
+    let ((names, count), mut records) = begin(input.into_reader(), layout)?;
+    let columns = Columns::new(names, count, options)?;
     let mut rows = Rows::default();
     columns.read_rows(&mut records, &mut rows)?;
     columns.into_table(rows)

@@ -120,14 +120,16 @@ fn errors_name_line_and_column() {
         ("a,b\n1,2\n3,4,5\n", "line 3: found 3 fields, expected 2 fields as in the lines before"),
         (
             "a,b\r\n1,2\r\n3,abc\r\n",
-            "line 3, column `b`: found `abc`, expected a number; if the column holds the rows' \
-             classes say `--label b`; otherwise drop the column",
+            "line 3, column `b`: found `abc`, expected a number; if the column holds words say \
+             `--kinds b=category`; if it holds the rows' classes say `--label b`; to leave it out \
+             say `--drop b`; if `abc` means that there is none, leave the cell empty",
         ),
         (
             "1,abc\n2,3\n",
-            "line 1, column `1`: found `abc`, expected a number; if the column holds the rows' \
-             classes say `--label 1`; otherwise drop the column; if this line names the columns \
-             say `--header`",
+            "line 1, column `1`: found `abc`, expected a number; if the column holds words say \
+             `--kinds 1=category`; if it holds the rows' classes say `--label 1`; to leave it out \
+             say `--drop 1`; if `abc` means that there is none, leave the cell empty; if this line \
+             names the columns say `--header`",
         ),
         ("a\n1\ninf\n", "line 3, column `a`: found `inf`, expected a number of magnitude at most"),
         ("a\n1\n1e300\n", "line 3, column `a`: found `1e300`, expected a number of magnitude"),

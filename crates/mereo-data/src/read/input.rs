@@ -82,6 +82,19 @@ impl<'a> Input<'a> {
     }
 }
 
+/// All that comes through the standard input, as far as memory is spent on it.
+pub(super) fn standard_input(options: &ReadOptions) -> Result<Vec<u8>> {
+    let most = most_bytes(options);
+    let mut bytes = Vec::new();
+    let input = io::stdin().lock().take(most.saturating_add(1));
+    { input }.read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > most {
+        let found = format!("more than {most} bytes");
+        return Err(Error::found(Place::default(), found, "less; put it into a file"));
+    }
+    Ok(bytes)
+}
+
 /// What a packed file may unpack to.
 pub(super) fn most_bytes(options: &ReadOptions) -> u64 {
     options.most_bytes.unwrap_or(MOST_BYTES)

@@ -7,6 +7,7 @@ mod entries;
 mod idx;
 pub(crate) mod images;
 mod input;
+pub(crate) mod mixed;
 mod npy;
 mod npz;
 mod pairs;
@@ -28,6 +29,7 @@ use mereo_core::{Absent, AnyTable, Error, Place, Result, Source};
 use crate::Kind;
 use crate::kind::kind_of;
 pub(crate) use input::{Input, Sample};
+pub use mixed::{ColumnTold, Expected, Kinds, Said, Told};
 pub use pairs::{Answered, Pair, read_answers, read_pairs};
 pub use pixels::{Pixels, read_labels, read_pixels};
 
@@ -49,6 +51,16 @@ pub struct ReadOptions {
     pub label: Option<String>,
     /// The column that holds each row's weight, in the same way; in an npz the name of an array.
     pub weight: Option<String>,
+    /// What columns hold, where their content does not say.
+    pub kinds: Kinds,
+    /// The only columns to be learned from; all if not given.
+    pub columns: Option<Vec<String>>,
+    /// Columns to be left out.
+    pub drop: Vec<String>,
+    /// The column that names the rows; seen from the content if not given.
+    pub id: Option<String>,
+    /// What a model expects of the columns.
+    pub expected: Option<Expected>,
     /// Height and width that pictures are brought to.
     pub resize: Option<(usize, usize)>,
     /// What a cell that a sparse npz does not store means; zero if not given.
@@ -92,13 +104,28 @@ pub enum AnySource {
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
 pub fn read(path: &Path, options: &ReadOptions) -> Result<AnyTable> {
+    read_told(path, options).map(|(table, _)| table)
+}
+
+/// The same, and what was decided about the columns. `-` is the standard input.
+pub fn read_told(path: &Path, options: &ReadOptions) -> Result<(AnyTable, Told)> {
+    if path == Path::new("-") {
+        let bytes = input::standard_input(options)?;
+        let kind =
+            options.kind.map_or_else(|| kind_of(Input::of_bytes(&bytes, options)?.sample()), Ok);
+        let table = kind.and_then(|kind| {
+            let input = Input::of_bytes(&bytes, options)?;
+            read_input(kind, input, Origin::Bytes(&bytes), options)
+        });
+        return table.map_err(|e| e.in_file(Path::new("standard input")));
+    }
     let table = if path.is_dir() {
         let kind = options.kind.unwrap_or(Kind::Images);
         options.check(kind)?;
         if kind != Kind::Images {
             return Err(Error::found(Place::file(path), "a folder", format!("a {kind} file")));
         }
-        images::read_folder(path, options).map(AnyTable::from).and_then(with_rows)
+        images::read_folder(path, options).map(AnyTable::from).and_then(with_rows).map(untold)
     } else {
         // Opened once: what comes through a pipe can be read only once.
         Input::open(path, options).and_then(|input| {
@@ -118,7 +145,13 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<AnyTable> {
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
 pub fn read_bytes(kind: Kind, bytes: &[u8], options: &ReadOptions) -> Result<AnyTable> {
-    read_input(kind, Input::of_bytes(bytes, options)?, Origin::Bytes(bytes), options)
+    let input = Input::of_bytes(bytes, options)?;
+    read_input(kind, input, Origin::Bytes(bytes), options).map(|(table, _)| table)
+}
+
+/// A table of which nothing is to be told.
+fn untold(table: AnyTable) -> (AnyTable, Told) {
+    (table, Told::default())
 }
 
 /// Opens a Parquet or npy file to be learned from without holding it in memory.
@@ -134,6 +167,33 @@ pub fn read_bytes(kind: Kind, bytes: &[u8], options: &ReadOptions) -> Result<Any
 /// ```
 pub fn open_stream(path: &Path, options: &ReadOptions) -> Result<AnySource> {
     stream::open(path, options)
+}
+
+/// The header of a text file, decoded, if it has one, and the records that follow.
+pub(crate) type TextRows = (Option<Vec<String>>, text::Records<Box<dyn std::io::BufRead>>);
+
+/// Opens a text file.
+pub(crate) fn text_rows(path: &Path, options: &ReadOptions) -> Result<TextRows> {
+    csv::rows(Input::open(path, options)?, options).map_err(|e| e.in_file(path))
+}
+
+/// The names that a text file's header gives its columns, if it has one.
+///
+/// ```
+/// let folder = tempfile::tempdir().unwrap();
+/// let path = folder.path().join("people.csv");
+/// std::fs::write(&path, "age,height\n31,170\n").unwrap();
+/// let names = mereo_data::header(&path, &Default::default())?;
+/// assert_eq!(names.unwrap(), ["age", "height"]);
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+pub fn header(path: &Path, options: &ReadOptions) -> Result<Option<Vec<String>>> {
+    text_rows(path, options).map(|(header, _)| header)
+}
+
+/// The fields of the current record as texts.
+pub(crate) fn decoded_fields(records: &text::Records<Box<dyn std::io::BufRead>>) -> Vec<String> {
+    records.fields().map(|field| text::decode(field).into_owned()).collect()
 }
 
 /// The pictures of a folder or a tar, of any sizes, in the order of their names: names, shapes and
@@ -171,18 +231,17 @@ fn read_input(
     input: Input<'_>,
     origin: Origin<'_>,
     options: &ReadOptions,
-) -> Result<AnyTable> {
+) -> Result<(AnyTable, Told)> {
     options.check(kind)?;
     let path = match origin {
         Origin::Path(path) => Some(path),
         Origin::Bytes(_) => None,
     };
     let table = match (kind, origin) {
-        (Kind::Csv, _) => csv::parse(input, options)?.into(),
-        (Kind::Parquet, Origin::Path(path)) => parquet::read(path, options)?,
-        (Kind::Parquet, Origin::Bytes(bytes)) => parquet::read_bytes(bytes, options)?,
-        (Kind::Arrow, Origin::Path(path)) => arrow::read(path, options)?,
-        (Kind::Arrow, Origin::Bytes(bytes)) => arrow::read_bytes(bytes, options)?,
+        (Kind::Csv | Kind::Parquet | Kind::Arrow | Kind::Xlsx, _) => {
+            let (table, told) = read_columns(kind, input, origin, options)?;
+            return with_rows(table).map(|table| (table, told));
+        }
         (Kind::Npy, _) => npy::parse(input, path, options)?,
         (Kind::Npz, Origin::Path(path)) => {
             let file = File::open(path).map_err(|e| Error::io(path, e))?;
@@ -194,7 +253,36 @@ fn read_input(
         (Kind::Ratings, _) => ratings::parse(input, path, options)?.into(),
         (Kind::Words, _) => words::parse(input, path)?.into(),
     };
-    with_rows(table)
+    with_rows(table).map(untold)
+}
+
+/// Reads data whose columns may hold words.
+fn read_columns(
+    kind: Kind,
+    input: Input<'_>,
+    origin: Origin<'_>,
+    options: &ReadOptions,
+) -> Result<(AnyTable, Told)> {
+    match (kind, origin) {
+        (Kind::Parquet, Origin::Path(path)) => parquet::read(path, options),
+        (Kind::Parquet, Origin::Bytes(bytes)) => parquet::read_bytes(bytes, options),
+        (Kind::Arrow, Origin::Path(path)) => arrow::read(path, options),
+        (Kind::Arrow, Origin::Bytes(bytes)) => arrow::read_bytes(bytes, options),
+        (Kind::Xlsx, Origin::Path(path)) => {
+            let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+            mixed::read_sheet(&bytes, options).map(|(table, told)| (table.into(), told))
+        }
+        (Kind::Xlsx, Origin::Bytes(bytes)) => {
+            mixed::read_sheet(bytes, options).map(|(table, told)| (table.into(), told))
+        }
+        _ => {
+            let again = || match origin {
+                Origin::Path(path) => Input::open(path, options),
+                Origin::Bytes(bytes) => Input::of_bytes(bytes, options),
+            };
+            csv::parse(input, &again, options).map(|(table, told)| (table.into(), told))
+        }
+    }
 }
 
 fn with_rows(table: AnyTable) -> Result<AnyTable> {
@@ -206,14 +294,55 @@ fn with_rows(table: AnyTable) -> Result<AnyTable> {
 }
 
 impl ReadOptions {
+    /// Whether anything is said of columns beyond label and weight.
+    fn says_kinds(&self) -> bool {
+        !self.kinds.is_empty()
+            || self.columns.is_some()
+            || !self.drop.is_empty()
+            || self.id.is_some()
+            || self
+                .expected
+                .as_ref()
+                .is_some_and(|e| e.kinds.is_some() || e.id.is_some() || e.label.is_some())
+    }
+
+    /// Whether a column is left out because somebody says so.
+    fn leaves_out(&self, name: &str) -> bool {
+        let is = |other: &String| other == name;
+        let special = [&self.label, &self.weight, &self.id].into_iter().flatten().any(is);
+        self.drop.iter().any(is)
+            || self.columns.as_ref().is_some_and(|kept| !special && !kept.iter().any(is))
+    }
+
+    /// Whether a column is read as it is written: as words, or names.
+    fn wants_text(&self, name: &str) -> bool {
+        let is = |other: Option<&String>| other.is_some_and(|other| other == name);
+        let expected = self.expected.as_ref();
+        is(self.label.as_ref())
+            || is(self.id.as_ref())
+            || is(expected.and_then(|e| e.id.as_ref()))
+            || is(expected.and_then(|e| e.label.as_ref()))
+            || expected.and_then(|e| e.kind(name)).is_some_and(|kind| !kind.levels().is_empty())
+            || matches!(
+                self.kinds.of(name),
+                Some(
+                    Said::YesNo | Said::Category | Said::Ordered(_) | Said::Id | Said::Date { .. }
+                )
+            )
+    }
+
     /// An option that does nothing for this kind is a misunderstanding, better told than ignored.
     fn check(&self, kind: Kind) -> Result<()> {
-        use Kind::{Arrow, Csv, Idx, Images, Npy, Npz, Parquet, Ratings};
-        let uses: [(&str, bool, &[Kind]); 5] = [
-            ("header", self.header.is_some(), &[Csv, Ratings]),
-            ("label", self.label.is_some(), &[Csv, Parquet, Arrow, Npy, Npz, Idx]),
-            ("weight", self.weight.is_some(), &[Csv, Parquet, Arrow, Npz]),
+        use Kind::{Arrow, Csv, Idx, Images, Npy, Npz, Parquet, Ratings, Xlsx};
+        let uses: [(&str, bool, &[Kind]); 9] = [
+            ("header", self.header.is_some(), &[Csv, Xlsx, Ratings]),
+            ("label", self.label.is_some(), &[Csv, Xlsx, Parquet, Arrow, Npy, Npz, Idx]),
+            ("weight", self.weight.is_some(), &[Csv, Xlsx, Parquet, Arrow, Npz]),
             ("resize", self.resize.is_some(), &[Images]),
+            ("kinds", !self.kinds.is_empty(), &[Csv, Xlsx, Parquet, Arrow]),
+            ("columns", self.columns.is_some(), &[Csv, Xlsx, Parquet, Arrow]),
+            ("drop", !self.drop.is_empty(), &[Csv, Xlsx, Parquet, Arrow]),
+            ("id", self.id.is_some(), &[Csv, Xlsx, Parquet, Arrow]),
             ("absent", self.absent.is_some(), &[Npz]),
         ];
         for (option, given, kinds) in uses {

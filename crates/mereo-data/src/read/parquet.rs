@@ -31,6 +31,7 @@ use parquet::file::reader::Length;
 
 use self::lane::ParquetLane;
 use self::storage::{Chunks, Origin};
+use super::mixed::{self, Told};
 use crate::arrow_columns::{Cell, Layout, Selection, contain, texts};
 use crate::{AnySource, ReadOptions};
 
@@ -46,13 +47,49 @@ const SLAB_BYTES: usize = 192 << 20;
 const MOST_CLASSES: usize = 1 << 20;
 
 /// Reads a whole Parquet file into memory.
-pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<AnyTable> {
-    ParquetFile::open(Origin::File(Stamp::of(path)?), options)?.read()
+pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<(AnyTable, Told)> {
+    read_from(Origin::File(Stamp::of(path)?), options)
 }
 
 /// Reads a Parquet file that is in memory already.
-pub(crate) fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<AnyTable> {
-    ParquetFile::open(Origin::Memory(Bytes::copy_from_slice(bytes)), options)?.read()
+pub(crate) fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<(AnyTable, Told)> {
+    read_from(Origin::Memory(Bytes::copy_from_slice(bytes)), options)
+}
+
+fn read_from(origin: Origin, options: &ReadOptions) -> Result<(AnyTable, Told)> {
+    match read_mixed(&origin, options)? {
+        Some((table, told)) => Ok((table.into(), told)),
+        None => Ok((ParquetFile::open(origin, options)?.read()?, Told::default())),
+    }
+}
+
+/// A table whose columns hold words, truth values or moments; nothing if they hold numbers.
+fn read_mixed(origin: &Origin, options: &ReadOptions) -> Result<Option<(Table<f64>, Told)>> {
+    let chunks = origin.open()?;
+    let metadata = contain(&origin.place(), "a Parquet file", || {
+        let metadata = chunks.metadata()?;
+        check_metadata(&metadata, chunks.len())?;
+        ArrowReaderMetadata::try_new(metadata.into(), ArrowReaderOptions::new())
+    })?;
+    let schema = metadata.schema().clone();
+    if !mixed::arrow::is_mixed(&schema, options) {
+        return Ok(None);
+    }
+    let groups = metadata.metadata().row_groups();
+    let rows: usize = groups.iter().map(|group| group.num_rows() as usize).sum();
+    let named = |error: Error| origin.named(error);
+    room::<f64>(rows, schema.fields().len(), chunks.len()).map_err(named)?;
+    let batches = contain(&origin.place(), "a Parquet file that is whole", || {
+        ParquetRecordBatchReaderBuilder::new_with_metadata(chunks.clone(), metadata.clone())
+            .with_batch_size(1 << 14)
+            .build()?
+            .collect::<std::result::Result<Vec<RecordBatch>, _>>()
+            .map_err(ParquetError::from)
+    })?;
+    let table = contain(&origin.place(), "a Parquet file that is whole", || {
+        Ok::<_, String>(mixed::arrow::table(&schema, &batches, options))
+    })?;
+    table.map(Some).map_err(named)
 }
 
 /// Opens a Parquet file to be gone over again and again without being held in memory.

@@ -166,7 +166,7 @@ pub(super) fn ends_in_quotes(text: &[u8], delimiter: Delimiter) -> bool {
 }
 
 /// The records of a text, one after another.
-pub(super) struct Records<R: BufRead> {
+pub(crate) struct Records<R: BufRead> {
     reader: csv::Reader<Tidy<R>>,
     record: csv::ByteRecord,
     /// Lines before the text.
@@ -209,7 +209,7 @@ impl<R: BufRead> Records<R> {
     }
 
     /// Goes to the next record, past blank lines; false at the end.
-    pub(super) fn advance(&mut self) -> Result<bool> {
+    pub(crate) fn advance(&mut self) -> Result<bool> {
         if std::mem::take(&mut self.again) {
             return Ok(!self.record.is_empty());
         }
@@ -243,7 +243,7 @@ impl<R: BufRead> Records<R> {
     }
 
     /// All fields of the current record.
-    pub(super) fn fields(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &[u8]> {
         self.record.iter().map(<[u8]>::trim_ascii)
     }
 
@@ -342,6 +342,13 @@ fn is_missing_mark(field: &[u8]) -> bool {
     MISSING.iter().any(|mark| field.eq_ignore_ascii_case(mark.as_bytes()))
 }
 
+/// Whether a field of a column of words says that there is none: `-` and `none` are words.
+pub(super) fn is_blank_mark(field: &[u8]) -> bool {
+    const WORDS: [&str; 2] = ["-", "none"];
+    let is = |mark: &str| field.eq_ignore_ascii_case(mark.as_bytes());
+    field.is_empty() || (is_missing_mark(field) && !WORDS.iter().any(|word| is(word)))
+}
+
 /// The text of a class, or none where it is missing. Here `-` is a class (as opposed to `+`).
 pub(super) fn label(field: &[u8]) -> Option<Cow<'_, str>> {
     let field = field.trim_ascii();
@@ -349,11 +356,11 @@ pub(super) fn label(field: &[u8]) -> Option<Cow<'_, str>> {
     (!missing).then(|| decode(field))
 }
 
-/// Bytes as text: UTF-8, or Latin-1 where it is not.
+/// Bytes as text: UTF-8, or windows-1252 (which has Latin-1 in it) where it is not.
 pub(super) fn decode(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(bytes.iter().map(|&b| char::from(b)).collect()),
+        Err(_) => encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes).0,
     }
 }
 

@@ -18,11 +18,16 @@ pub(super) fn write_tabs<T: Cell>(path: &Path, table: &Table<T>) -> Result<()> {
 
 fn write<T: Cell>(path: &Path, table: &Table<T>, delimiter: u8) -> Result<()> {
     let (label, weight) = extra_names(table);
-    let weights = table.about().weights.as_deref();
+    let about = table.about();
+    let weights = about.weights.as_deref();
+    let (told, named) = (about.kinds.is_some() || about.formats.is_some(), has_names(table));
     write_atomically(path, |out| {
         let mut out = csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
         // Numbers as names would be read back as a first row of data.
         if has_names(table) {
+            if about.ids.is_some() {
+                out.write_field(about.id_name.as_deref().unwrap_or_default())?;
+            }
             for column in 0..table.columns() {
                 out.write_field(table.name(column))?;
             }
@@ -30,8 +35,15 @@ fn write<T: Cell>(path: &Path, table: &Table<T>, delimiter: u8) -> Result<()> {
         }
         let mut text = String::new();
         for_each_row(table, |row, cells| {
-            for &cell in cells {
-                number(cell, &mut text);
+            if named && let Some(ids) = &about.ids {
+                out.write_field(&ids[row])?;
+            }
+            for (column, &cell) in cells.iter().enumerate() {
+                if told {
+                    text = about.cell(column, cell.to_f64());
+                } else {
+                    number(cell, &mut text);
+                }
                 out.write_field(&text)?;
             }
             if label.is_some() {

@@ -49,8 +49,14 @@ pub(super) fn write<T: Cell>(path: &Path, table: &Table<T>) -> Result<()> {
 }
 
 fn schema<T: Cell>(table: &Table<T>) -> Arc<Schema> {
-    let numbers = (0..table.columns())
-        .map(|column| Field::new(table.name(column), T::Arrow::DATA_TYPE, true));
+    let id = table.about().ids.as_ref().map(|_| table.about().id_name.clone().unwrap_or_default());
+    let id = id.map(|name| if name.is_empty() { "id".to_owned() } else { name });
+    let numbers = (0..table.columns()).map(|column| {
+        let words = !table.about().kind(column).levels().is_empty();
+        let kind = if words { DataType::Utf8 } else { T::Arrow::DATA_TYPE };
+        Field::new(table.name(column), kind, true)
+    });
+    let numbers = id.iter().map(|name| Field::new(name, DataType::Utf8, false)).chain(numbers);
     let (label, weight) = extra_names(table);
     let fields: Vec<Field> = numbers
         .chain(label.iter().map(|name| Field::new(name, DataType::Utf8, true)))
@@ -84,12 +90,23 @@ impl<T: Cell> Pending<T> {
             return Ok(());
         }
         let rows = self.first_row..self.first_row + self.rows;
-        let mut arrays: Vec<ArrayRef> = (0..table.columns())
-            .map(|column| {
+        let ids = table.about().ids.as_ref();
+        let ids = ids.map(|ids| ids[rows.clone()].iter().map(Some).collect::<StringArray>());
+        let mut arrays: Vec<ArrayRef> = ids
+            .into_iter()
+            .map(|ids| Arc::new(ids) as ArrayRef)
+            .chain((0..table.columns()).map(|column| {
                 let cells = self.cells.iter().skip(column).step_by(table.columns());
+                let levels = table.about().kind(column).levels();
+                if !levels.is_empty() {
+                    let word = |cell: &T| {
+                        (!cell.is_missing()).then(|| levels.get(cell.to_f64() as usize)).flatten()
+                    };
+                    return Arc::new(cells.map(word).collect::<StringArray>()) as ArrayRef;
+                }
                 let cells = cells.map(|&cell| (!cell.is_missing()).then_some(cell));
                 Arc::new(cells.collect::<PrimitiveArray<T::Arrow>>()) as ArrayRef
-            })
+            }))
             .collect();
         if table.about().labels.is_some() {
             let classes = rows.clone().map(|row| class_of(table, row));

@@ -42,6 +42,9 @@ impl Fitted {
         how: Likelihood,
         context: &Context,
     ) -> Result<Classified> {
+        if let Some((plain, unfolded)) = self.plainly(raw)? {
+            return plain.classify(&*unfolded, how, context);
+        }
         let classifier = self.model.classifier::<T>().ok_or_else(|| self.incapable("classify"))?;
         check_fits(raw.rows(), classifier.classes(), size_of::<f64>())?;
         let probabilities = mereo_core::classify(classifier, how, &*self.prepared(raw)?, context)?;

@@ -18,6 +18,9 @@ impl Fitted {
     /// # Ok::<(), mereo::Error>(())
     /// ```
     pub fn encode<T: Real>(&self, raw: &dyn Source<T>, context: &Context) -> Result<Table<T>> {
+        if let Some((plain, unfolded)) = self.plainly(raw)? {
+            return plain.encode(&*unfolded, context);
+        }
         let encoder = self.model.encoder::<T>().ok_or_else(|| self.incapable("encode"))?;
         let width = encoder.code_width();
         check_fits(raw.rows(), width, size_of::<T>())?;

@@ -46,6 +46,9 @@ impl Fitted {
         numbers: &[usize],
         context: &Context,
     ) -> Result<Vec<Explained>> {
+        if let Some((plain, unfolded)) = self.plainly(raw)? {
+            return plain.explain(&*unfolded, numbers, context);
+        }
         let view = self.model.parts().ok_or_else(|| self.incapable("explain"))?;
         let picked = pick(&*self.aligned(raw)?, numbers)?;
         let observed = in_full(&picked)?;

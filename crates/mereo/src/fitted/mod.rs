@@ -15,19 +15,21 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use mereo_core::{
-    About, Absent, Batch, Error, Lane, Manifest, ModelFile, Real, Remote, Result, Source, Table,
-    Training,
+    About, Absent, Batch, ColumnKind, Error, Lane, Manifest, ModelFile, Real, Remote, Result,
+    Source, Table, Training,
 };
 use mereo_data::steps::Steps;
 
 pub use classify::{Classified, Confusion};
 pub use explain::{Explained, Shown};
+pub(crate) use reconstruct::nearest;
 pub use similar::Alike;
 
 use crate::AnyModel;
-use crate::align::align;
+use crate::align::{Alignment, align_kinds};
 use crate::align_sparse::Items;
 use crate::data_of::Held;
+use crate::tables::Unfold;
 
 /// A learned model, the steps that rows go through before it, and what its file says of it.
 ///
@@ -84,6 +86,12 @@ impl Fitted {
                 Some(steps).filter(|steps| !steps.is_empty())
             }
         };
+        if let Some(own) = &manifest.unfolded
+            && (own.columns.len() != own.kinds.len()
+                || Unfold::of(&own.kinds).width() != model.columns())
+        {
+            return Err(Error::model_file(path, "its words were unfolded into other columns"));
+        }
         Ok(Self { path: path.to_path_buf(), model, manifest, steps })
     }
 
@@ -117,8 +125,8 @@ impl Fitted {
         if self.manifest.absent.is_some() && held.source().absent().is_some() {
             return Ok(Held::Stream(self.items().align(held.into_source())?));
         }
-        let names = self.manifest.columns.as_deref();
-        Ok(Held::Stream(align(held.into_source(), self.model.columns(), names)?))
+        let (columns, names, kinds) = self.own_columns();
+        Ok(Held::Stream(align_kinds(held.into_source(), columns, names, kinds)?))
     }
 
     /// The same rows with the model's columns in its order.
@@ -126,7 +134,69 @@ impl Fitted {
         if self.manifest.absent.is_some() && raw.absent().is_some() {
             return self.items().align(Box::new(Borrowed(raw)));
         }
-        align(Box::new(Borrowed(raw)), self.model.columns(), self.manifest.columns.as_deref())
+        let (columns, names, kinds) = self.own_columns();
+        align_kinds(Box::new(Borrowed(raw)), columns, names, kinds)
+    }
+
+    /// What is worth saying about the columns of rows: those that the model does not know, those that lack,
+    /// words that it has not seen.
+    pub fn notices(&self, about: &About, columns: usize) -> Result<Vec<String>> {
+        let (known, names, kinds) = self.own_columns();
+        Alignment::of(about, columns, known, names, kinds).map(|alignment| alignment.notices)
+    }
+
+    /// The columns of the rows that it was learned from: how many, their names, what they hold.
+    fn own_columns(&self) -> (usize, Option<&[String]>, Option<&[ColumnKind]>) {
+        match &self.manifest.unfolded {
+            Some(own) => (own.columns.len(), Some(&own.columns), Some(&own.kinds)),
+            None => (
+                self.model.columns(),
+                self.manifest.columns.as_deref(),
+                self.manifest.kinds.as_deref(),
+            ),
+        }
+    }
+
+    /// What readers of files should know about the model's columns.
+    pub fn expected(&self) -> Option<mereo_data::Expected> {
+        let (_, names, kinds) = self.own_columns();
+        Some(mereo_data::Expected {
+            columns: own_names(names)?.to_vec(),
+            kinds: kinds.map(<[ColumnKind]>::to_vec),
+            id: self.manifest.id.clone(),
+            label: self.manifest.label.clone(),
+        })
+    }
+
+    /// What the model's columns are called, hold and look like in a file.
+    pub fn about(&self) -> About {
+        let (_, names, kinds) = self.own_columns();
+        About {
+            names: names.map(<[String]>::to_vec),
+            kinds: kinds.map(<[ColumnKind]>::to_vec),
+            formats: self.manifest.formats.clone(),
+            picture: self.manifest.picture,
+            ..About::default()
+        }
+    }
+
+    /// If words were unfolded: the model of what they became, and the rows as it sees them.
+    pub(crate) fn plainly<'a, T: Real>(
+        &self,
+        raw: &'a dyn Source<T>,
+    ) -> Result<Option<Plain<'a, T>>> {
+        let Some(own) = &self.manifest.unfolded else { return Ok(None) };
+        let unfold = Unfold::of(&own.kinds);
+        let source = unfold.source(self.aligned(raw)?);
+        Ok(Some((self.plain(), source)))
+    }
+
+    /// The same model without the words that its columns were unfolded from.
+    pub(crate) fn plain(&self) -> Self {
+        let mut plain = self.clone();
+        plain.manifest.unfolded = None;
+        plain.manifest.formats = None;
+        plain
     }
 
     /// The rows as the model wants to see them: aligned, and after its steps.
@@ -148,9 +218,19 @@ impl Fitted {
 
     /// Names the columns of rows that the model made, and says that they are pictures if so.
     pub fn name_columns<T: Real>(&self, rows: Table<T>, data: Option<&About>) -> Result<Table<T>> {
-        let names = self.manifest.columns.clone().or_else(|| data.and_then(|a| a.names.clone()));
-        let picture = self.manifest.picture.or_else(|| data.and_then(|a| a.picture));
-        rows.with_about(About { names, picture, ..About::default() })
+        let own = self.about();
+        let known = own.kinds.is_some() || own.formats.is_some();
+        let data =
+            data.filter(|about| about.ids.as_ref().is_none_or(|ids| ids.len() == rows.rows()));
+        rows.with_about(About {
+            names: own.names.or_else(|| data.and_then(|a| a.names.clone())),
+            picture: own.picture.or_else(|| data.and_then(|a| a.picture)),
+            kinds: own.kinds,
+            formats: own.formats.filter(|_| known),
+            ids: data.and_then(|a| a.ids.clone()),
+            id_name: data.and_then(|a| a.id_name.clone()),
+            ..About::default()
+        })
     }
 
     /// Names of the classes: those of the labels, or their numbers.
@@ -193,6 +273,9 @@ impl Fitted {
         Some(Criteria { parameters, aic, bic: k * n.ln() - 2.0 * likelihood })
     }
 }
+
+/// A model of unfolded columns, and rows as it sees them.
+type Plain<'a, T> = (Fitted, Box<dyn Source<T> + 'a>);
 
 /// What sizes of a model can be compared by: smaller is better. `2k - 2L` and `k log n - 2L` with `k` free
 /// parameters, `L` the log likelihood and `n` the weight of the rows learned from.

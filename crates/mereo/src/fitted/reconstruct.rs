@@ -1,9 +1,10 @@
 //! Rows to rows: what the model makes of them, holes filled.
 
-use mereo_core::{Context, Dense, Real, Result, Source};
+use mereo_core::{About, ColumnKind, Context, Dense, Real, Result, Source};
 
 use super::{Fitted, for_each_batch};
 use crate::data_of::check_fits;
+use crate::tables::Unfold;
 
 impl Fitted {
     /// The rows as the model makes them, in the data's units and the model's order of columns; with
@@ -15,6 +16,10 @@ impl Fitted {
         fill: bool,
         context: &Context,
     ) -> Result<Dense<T>> {
+        if let Some((plain, unfolded)) = self.plainly(raw)? {
+            let rows = plain.reconstruct(&*unfolded, false, context)?;
+            return self.folded(rows, raw, fill);
+        }
         let model = self.model.reconstructor::<T>().ok_or_else(|| self.incapable("reconstruct"))?;
         check_fits(raw.rows(), self.model.columns(), size_of::<T>())?;
         let rows = mereo_core::reconstruct(model, &*self.prepared(raw)?, context)?;
@@ -54,7 +59,9 @@ impl Fitted {
         rows: Dense<T>,
         fill: bool,
     ) -> Result<Dense<T>> {
-        if self.steps.is_none() && !fill && self.manifest.unobserved.is_empty() {
+        let about = self.about();
+        let as_made = about.kinds.is_none() && self.manifest.unobserved.is_empty();
+        if self.steps.is_none() && !fill && as_made {
             return Ok(rows);
         }
         let width = self.model.columns();
@@ -65,6 +72,12 @@ impl Fitted {
             if let Some(steps) = &self.steps {
                 steps.undo(rows, Some(&steps.facts(batch)?))?;
             }
+            if about.kinds.is_some() {
+                let width = width.max(1);
+                for (at, out) in rows.iter_mut().enumerate() {
+                    *out = T::from_f64(nearest(&about, at % width, out.to_f64()));
+                }
+            }
             self.forget_unobserved(rows);
             if fill {
                 for (row, out) in rows.chunks_mut(width.max(1)).enumerate() {
@@ -74,5 +87,79 @@ impl Fitted {
             Ok(())
         })?;
         Dense::new(raw.rows(), width, values)
+    }
+
+    /// The rows with their missing cells drawn from what the model says of them, number `draw` of several.
+    pub fn draw<T: Real>(
+        &self,
+        raw: &dyn Source<T>,
+        draw: u64,
+        context: &Context,
+    ) -> Result<Dense<T>> {
+        let predictor = self.model.predictor::<T>().ok_or_else(|| self.incapable("draw cells"))?;
+        if let Some((plain, unfolded)) = self.plainly(raw)? {
+            let rows = plain.draw(&*unfolded, draw, context)?;
+            return self.folded(rows, raw, true);
+        }
+        let width = self.model.columns();
+        check_fits(raw.rows(), width, size_of::<T>())?;
+        let drawn = mereo_core::draw_missing(predictor, &*self.prepared(raw)?, draw, context)?;
+        let mut values = drawn.into_values();
+        let about = self.about();
+        for_each_batch(&*self.aligned(raw)?, |batch| {
+            let start = batch.first_row * width;
+            let rows = &mut values[start..start + batch.rows * width];
+            if let Some(steps) = &self.steps {
+                steps.undo(rows, Some(&steps.facts(batch)?))?;
+            }
+            for (row, out) in rows.chunks_mut(width.max(1)).enumerate() {
+                for (column, out) in out.iter_mut().enumerate() {
+                    *out = T::from_f64(nearest(&about, column, out.to_f64()));
+                }
+                batch.for_each_observed(row, |column, value| out[column] = value);
+            }
+            Ok(())
+        })?;
+        Dense::new(raw.rows(), width, values)
+    }
+
+    /// Rows of unfolded columns as rows of the data's columns.
+    fn folded<T: Real>(&self, made: Dense<T>, raw: &dyn Source<T>, fill: bool) -> Result<Dense<T>> {
+        let Some(own) = &self.manifest.unfolded else { return Ok(made) };
+        let (unfold, width) = (Unfold::of(&own.kinds), own.kinds.len());
+        let about = self.about();
+        let mut values = vec![T::ZERO; made.rows() * width];
+        for (row, out) in values.chunks_exact_mut(width.max(1)).enumerate() {
+            unfold.fold(made.row(row), out);
+            for (column, out) in out.iter_mut().enumerate() {
+                *out = T::from_f64(nearest(&about, column, out.to_f64()));
+            }
+        }
+        if fill {
+            for_each_batch(&*self.aligned(raw)?, |batch| {
+                for row in 0..batch.rows {
+                    let out = &mut values[(batch.first_row + row) * width..][..width];
+                    batch.for_each_observed(row, |column, value| out[column] = value);
+                }
+                Ok(())
+            })?;
+        }
+        Dense::new(made.rows(), width, values)
+    }
+}
+
+/// The nearest value that a cell of the column could have: a level, a count, a number as the file has them.
+pub(crate) fn nearest(about: &About, column: usize, value: f64) -> f64 {
+    let kind = about.kind(column);
+    let value = match kind {
+        ColumnKind::Number | ColumnKind::Date | ColumnKind::Count => {
+            about.format(column).map_or(value, |format| format.nearest(value))
+        }
+        _ => value,
+    };
+    match kind {
+        ColumnKind::Number | ColumnKind::Date => value,
+        ColumnKind::Count => value.round().max(0.0),
+        words => value.round().clamp(0.0, words.levels().len().saturating_sub(1) as f64),
     }
 }

@@ -27,6 +27,9 @@ impl Fitted {
         how: Option<Likelihood>,
         context: &Context,
     ) -> Result<Scores> {
+        if let Some((plain, unfolded)) = self.plainly(raw)? {
+            return plain.score(&*unfolded, how, context);
+        }
         let mut scores = self.score_prepared(&*self.prepared(raw)?, how, context)?;
         if let Some(steps) = &self.steps
             && steps.has_density()

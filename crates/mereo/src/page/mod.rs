@@ -43,6 +43,12 @@ pub fn write_report<T: Real>(
     path: &Path,
     context: &Context,
 ) -> Result<()> {
+    if fitted.manifest.unfolded.is_some() {
+        let plain = fitted.plain();
+        let unfolded = data.map(|data| fitted.plainly(data)).transpose()?.flatten();
+        let data = unfolded.as_ref().map(|(_, source)| &**source);
+        return write_report(&plain, others, data, names, path, context);
+    }
     let view = fitted.model.parts();
     let mut mean = view.map_or_else(Vec::new, |view| view.mean.to_vec());
     fitted.undo(&mut mean)?;
