@@ -348,7 +348,7 @@ pub(crate) fn falling_floor(to: f64) -> Schedule {
     Schedule::linear(1.0, to, FLOOR_PASSES)
 }
 
-/// A row of a table in full, as numbers; the column's mean where a cell is missing.
+/// A row of a table in full, as numbers; what `mean` says where a cell is missing.
 pub(crate) fn filled_row<T: Real>(rows: &Table<T>, row: usize, mean: &[f64]) -> Vec<f64> {
     let row = rows.select_rows(&[row]);
     let mut values = mean.to_vec();

@@ -201,7 +201,7 @@ impl Fit {
         }
         if keep.is_empty() {
             let problem = format!(
-                "{} learns from numbers, and all columns are words: use gmm with diagonal covariances",
+                "{} learns from numbers, and all columns are words: use mcvq, or gmm with diagonal covariances",
                 self.params.kind().name
             );
             return Err(Error::option("model", problem));

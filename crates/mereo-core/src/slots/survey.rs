@@ -213,7 +213,7 @@ pub fn refuse_words(about: &About, columns: usize) -> Result<()> {
                 crate::column_name(about.names.as_deref(), d),
                 about.kind(d).name()
             ),
-            "numbers, for this model: leave the column out, or use gmm with diagonal covariances",
+            "numbers, for this model: leave the column out, or use mcvq or gmm with diagonal covariances",
         )),
     }
 }

@@ -1,7 +1,7 @@
 //! Densities of a quantiser's rows: the causes are one state for each part.
 
 use mereo_core::math::{HALF_LOG_TWO_PI, exp_in_place, softmax};
-use mereo_core::slots::RowCells;
+use mereo_core::slots::{Densities, RowCells};
 use mereo_core::{
     Batch, Classify, Context, Error, Estimate, Likelihood, Random, Real, Result, RowLikelihood,
 };
@@ -35,6 +35,8 @@ struct States<'a> {
     inverse: Vec<f64>,
     /// `log a`, `[D, K]`.
     log_gate: Vec<f64>,
+    /// If columns are of several kinds.
+    densities: Option<Densities>,
 }
 
 impl<'a> States<'a> {
@@ -53,6 +55,9 @@ impl<'a> States<'a> {
             cost: model.variance.iter().map(|v| 0.5 * v.ln() + HALF_LOG_TWO_PI).collect(),
             inverse: model.variance.iter().map(|v| 1.0 / v.sqrt()).collect(),
             log_gate: model.gate_prior.iter().map(log).collect(),
+            densities: model.mixed.map(|mixed| {
+                Densities::of_kinds(model.columns, model.mean, model.variance, Some(mixed))
+            }),
             model,
         }
     }
@@ -127,7 +132,10 @@ impl<'a> Row<'a> {
             for ((d, x), log) in self.cells.iter().zip(logs) {
                 let i = slot * columns + d;
                 let z = (x - mean[i]) * self.of.inverse[i];
-                let density = -0.5 * (z * z).min(LARGEST_SQUARE) - self.of.cost[i];
+                let density = match &self.of.densities {
+                    None => -0.5 * (z * z).min(LARGEST_SQUARE) - self.of.cost[i],
+                    Some(densities) => densities.cell(slot, d, x),
+                };
                 *log = self.of.log_gate[d * parts + part] + density;
             }
         }

@@ -6,13 +6,13 @@
 //! there everything is learned together: parts are not settled before classes have had a say,
 //! since what varies together because of a class is no part.
 
-use mereo_core::slots::{Evidence, SlotParams, SlotWork, Survey, responsibilities};
+use mereo_core::slots::{Evidence, SlotParams, SlotWork, responsibilities};
 use mereo_core::{
     Context, Plan, Real, Result, Schedule, Silent, Source, Start, Table, learn, sample_rows,
 };
 
 use super::learner::State;
-use super::starts::McvqStarts;
+use super::starts::{McvqStarts, survey};
 use crate::Gate;
 use crate::classes::{CLASS_ROWS, ClassLayer, ClassPlan, KnownStates, SHORT_PASSES, cluster};
 
@@ -29,7 +29,7 @@ pub(super) fn with_classes<T: Real>(
         return Ok(start);
     }
     let sample = sample_rows(source, CLASS_ROWS, "classes", context)?;
-    let survey = Survey::of(&sample, context)?;
+    let survey = survey(starts.params, &sample, context)?;
     let of_sample = McvqStarts { params: starts.params, survey: &survey };
     let floor = Schedule::linear(1.0, 0.1, SHORT_PASSES);
     let learner = of_sample.learner(Gate::Standard, floor);
@@ -58,7 +58,7 @@ fn first_classes<T: Real>(
         mean: &state.mean,
         variance: &state.variance,
         log_prior: &vec![0.0; slots],
-        mixed: None,
+        mixed: survey.typical.kinds.with(&state.level),
     };
     let looker = Evidence::in_frame(&slot_params, &survey.frame, &survey.form);
     let mut evidence = vec![T::ZERO; slots * rows];

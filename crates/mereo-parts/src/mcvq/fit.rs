@@ -1,6 +1,6 @@
 //! Learning from a source.
 
-use mereo_core::slots::Survey;
+use mereo_core::slots::StoredKinds;
 use mereo_core::{
     Context, Learned, Observer, Plan, Real, Result, Schedule, Source, Start, Training, learn,
 };
@@ -8,7 +8,7 @@ use mereo_core::{
 use super::classes::with_classes;
 use super::learner::McvqLearner;
 use super::rows::Gibbs;
-use super::starts::McvqStarts;
+use super::starts::{McvqStarts, survey};
 use super::{Engine, Mcvq, McvqParams, StartKind};
 use crate::classes::ClassPlan;
 use crate::starts::{StartsInTurn, falling_floor, sample};
@@ -37,7 +37,7 @@ fn fit_as<T: Real>(
     observer: &mut dyn Observer,
 ) -> Result<(Mcvq, Training)> {
     params.check()?;
-    let survey = Survey::of(source, context)?;
+    let survey = survey(params, source, context)?;
     let starts = McvqStarts { params, survey: &survey };
     let classes = ClassPlan::of(params.classes, params.class_pseudo_count, source)?;
     let turns = StartsInTurn::new(&starts, &survey, plan.checkpoints.as_ref());
@@ -71,7 +71,13 @@ fn fit_as<T: Real>(
         },
         ..starts.learner(params.gate, floor)
     };
-    let Learned { state, training } = learn(&learner, start, source, plan, context, observer)?;
-    let model = Mcvq::from_state(state, params.parts, params.states);
+    let Learned { mut state, training } = learn(&learner, start, source, plan, context, observer)?;
+    let level = std::mem::take(&mut state.level);
+    let kinds = if params.has_gates_of_rows() {
+        StoredKinds::numbers(source.columns())
+    } else {
+        StoredKinds::learned(source.about(), source.columns(), level)?
+    };
+    let model = Mcvq::from_state(state, params.parts, params.states).with_kinds(kinds);
     Ok((model.with_gates_of_rows(params.has_gates_of_rows()), training))
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use mereo_core::{
-    ClassView, Classify, Context, Error, Manifest, Model, ModelFile, Observer, Options, ParamInfo,
-    Params, Plan, Real, Result, Size, SizeTried, Source, Training, read_options,
+    ClassView, Classify, Context, Error, LevelsView, Manifest, Model, ModelFile, Observer, Options,
+    ParamInfo, Params, Plan, PredictCells, Real, Result, Size, SizeTried, Source, Training,
+    read_options,
 };
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +68,9 @@ mereo_core::params! {
         /// Rows that each class, and each state in each class, is taken to have been seen in beside
         /// those there are.
         pub class_pseudo_count: f64 = 0.5;
+        /// In columns of counts and words: rows like the whole table that each state is taken to have been seen in
+        /// beside its own.
+        pub pseudo_count: f64 = 0.05;
     }
 }
 
@@ -91,6 +95,7 @@ impl TryFrom<McvqOptions> for McvqParams {
             shrinkage: options.shrinkage,
             classes: options.classes,
             class_pseudo_count: options.class_pseudo_count,
+            pseudo_count: options.pseudo_count,
             search: given.contains(&None).then_some(SizeSearch { given, rule: options.choose_by }),
             ..params
         })
@@ -119,6 +124,10 @@ impl Params for McvqParams {
         ("states", self.parts.saturating_mul(self.states))
     }
 
+    fn takes_words(&self) -> bool {
+        !self.has_gates_of_rows()
+    }
+
     fn wants_labels(&self) -> bool {
         self.classes == Classes::Labels
     }
@@ -129,7 +138,8 @@ impl Model for Mcvq {
     const TITLE: &'static str = "Parts with states: multiple cause vector quantisation";
     const ABOUT: &'static str = "Columns are shared out among K parts, and each part shows one of \
         its J states in every row. Starts take turns: one seeded by which columns vary together, one \
-        scouted by many short random tries, one from what those tries agree on; the best bound wins.";
+        scouted by many short random tries, one from what those tries agree on; the best bound wins. Columns may be \
+        numbers, counts and words.";
     const EXAMPLES: &'static [&'static str] = &[
         "mereo fit mcvq data.csv",
         "mereo fit mcvq toy:faces --parts 5 --states 8 -o faces.safetensors",
@@ -143,7 +153,7 @@ impl Model for Mcvq {
     ];
     type Params = McvqParams;
 
-    mereo_core::capabilities!(encode, reconstruct, score, estimate, cells, sample, parts, explain; classify);
+    mereo_core::capabilities!(encode, reconstruct, score, estimate, sample, parts, explain, predict; classify, cells);
 
     fn fit<T: Real>(
         params: &McvqParams,
@@ -184,6 +194,14 @@ impl Model for Mcvq {
 
     fn classifier<T: Real>(&self) -> Option<&dyn Classify<T>> {
         self.class_view().is_some().then_some(self)
+    }
+
+    fn cell_predictor<T: Real>(&self) -> Option<&dyn PredictCells<T>> {
+        self.kinds.mixed().is_none().then_some(self)
+    }
+
+    fn levels(&self) -> Option<LevelsView<'_>> {
+        self.kinds.view()
     }
 
     fn classes(&self) -> Option<ClassView<'_>> {

@@ -2,8 +2,8 @@
 
 use mereo_core::math::HALF_LOG_TWO_PI;
 use mereo_core::slots::{
-    Evidence, Form, Frame, Shrinkage, SlotMoments, SlotParams, SlotStatistics, SlotWork, WorstRow,
-    WorstRows, responsibilities,
+    Evidence, Family, Form, Frame, Hold, Looks, Shrinkage, SlotMoments, SlotParams, SlotStatistics,
+    SlotWork, Typical, WorstRow, WorstRows, responsibilities,
 };
 use mereo_core::{Batch, Facts, Learner, Memory, Pass, Real, Schedule, Statistics, in_parallel};
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,8 @@ use super::rows::{Gibbs, Rounds, RowPass, gate_sums};
 const EMPTY: f64 = 1e-3;
 /// How many passes of a restart may seed empty states anew.
 const MOST_RESEEDS: u32 = 8;
+/// How much of a state that is seeded from a row is the row's, in counts and words; the rest is the whole column's.
+pub(super) const SEEDED_SHARE: f64 = 0.5;
 
 /// Parameters that the passes move.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +33,8 @@ pub(crate) struct State {
     pub(crate) mean: Vec<f64>,
     /// `[K, J, D]`.
     pub(crate) variance: Vec<f64>,
+    /// Shares of levels in columns of words, `[K, J, W]`.
+    pub(crate) level: Vec<f64>,
     /// How often empty states were seeded anew.
     pub(crate) reseeds: u32,
     /// What states depend on, if they do.
@@ -51,6 +55,12 @@ pub(crate) struct McvqLearner<T> {
     /// Weight of all rows, and of those that observe each column.
     pub(crate) rows: f64,
     pub(crate) observed: Vec<f64>,
+    /// What evidence in the frame's units is above log densities, all rows together.
+    pub(crate) log_scale: f64,
+    /// The columns' families, and what those are like as a whole that are not numbers.
+    pub(crate) typical: Typical,
+    /// Rows like that which each state is taken to have been seen in beside its own.
+    pub(crate) pseudo_count: f64,
     pub(crate) frame: Frame<T>,
     pub(crate) form: Form,
     /// Whether empty states are seeded anew.
@@ -112,7 +122,7 @@ pub(crate) struct Prepared<T> {
     evidence: Evidence<T>,
     classes: Option<PreparedClasses<T>>,
     keep_worst: bool,
-    /// What shrinkage and softness add to the bound.
+    /// What shrinkage, softness and pseudo-rows add to the bound.
     log_prior: f64,
     /// If rows have gates of their own in this pass.
     rows: Option<RowPass<T>>,
@@ -173,6 +183,12 @@ impl<T: Real> McvqLearner<T> {
             for slot in part * self.states..(part + 1) * self.states {
                 for (d, error) in errors.iter_mut().enumerate() {
                     let i = slot * columns + d;
+                    if self.typical.kinds.family(d) != Family::Number {
+                        let (mean, level) = (&state.mean, &state.level);
+                        let (at, hold) = ((slot, d), self.pseudo_count);
+                        *error += self.typical.error(moments, at, hold, &self.frame, mean, level);
+                        continue;
+                    }
                     let scale = self.frame.scale(d);
                     let mean = self.frame.inward(d, state.mean[i]);
                     let squares = moments.second[i] - 2.0 * mean * moments.first[i]
@@ -212,6 +228,9 @@ impl<T: Real> McvqLearner<T> {
                     }
                     state.variance[i] = (0.25 * self.reference[d]).max(floor[d]);
                 }
+                let State { mean, variance, level, .. } = &mut *state;
+                let looks = Looks { mean, variance, level };
+                self.typical.look_of_row(cells, slot, SEEDED_SHARE, looks);
                 state.state_prior[slot] = 1.0 / self.rows.max(1.0);
                 notes.push(format!(
                     "empty state {} of part {part} seeded from row {row}",
@@ -260,13 +279,16 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
             mean: &state.mean,
             variance: &state.variance,
             log_prior: &log_prior,
-            mixed: None,
+            mixed: self.typical.kinds.with(&state.level),
         };
+        let gate = |d: usize, s: usize| state.gate[d * self.parts + s / self.states];
+        let (mean, level) = (&state.mean, &state.level);
+        let held = self.typical.log_prior(self.pseudo_count, gate, &self.frame, mean, level);
         Prepared {
             evidence: Evidence::in_frame(&params, &self.frame, &self.form),
             classes,
             keep_worst: self.has_empty_state(state),
-            log_prior: if self.is_per_row(pass) { 0.0 } else { self.log_prior(state) },
+            log_prior: if self.is_per_row(pass) { 0.0 } else { self.log_prior(state) } + held,
             rows: self.is_per_row(pass).then(|| RowPass {
                 rounds: Rounds::of(self.gibbs.as_ref(), pass),
                 forget: self.per_row_from() == Some(pass.pass),
@@ -279,7 +301,11 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
 
     fn statistics(&self) -> McvqStatistics<T> {
         McvqStatistics {
-            slots: SlotStatistics::new(self.parts * self.states, self.columns(), &self.form),
+            slots: SlotStatistics::of_kinds(
+                self.parts * self.states,
+                &self.typical.kinds,
+                &self.form,
+            ),
             classes: self
                 .classes
                 .map(|plan| ClassStatistics::new(plan.classes, self.parts * self.states)),
@@ -326,14 +352,12 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
             statistics.bound += own.accumulate(batch, rows, memory, &mut statistics.rows, worst);
             return;
         }
-        if batch.first_row == 0 {
-            statistics.bound += prepared.log_prior;
-        }
         let rows = batch.rows;
         let Work { slots: work, classes: of_classes, .. } = work;
         prepared.evidence.evaluate(batch, work);
         work.log_norms.resize(self.parts * rows, T::ZERO);
-        let mut bound = 0.0;
+        // What stands for rows that nobody saw is said once a pass.
+        let mut bound = if batch.first_row == 0 { prepared.log_prior } else { 0.0 };
         if let Some(classes) = &prepared.classes {
             let labels = batch.labels.filter(|_| self.classes.is_some_and(|plan| plan.labelled));
             let (slots, log_norms) = (&mut work.slots, &mut work.log_norms);
@@ -370,11 +394,9 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
     }
 
     /// Evidence is that of densities in the frame's units: each observed cell of column d owes
-    /// the logarithm of its scale to a density in the data's.
+    /// the logarithm of its scale to a density in the data's ([`Survey::log_scale`](mereo_core::slots::Survey::log_scale)).
     fn bound(&self, statistics: &McvqStatistics<T>) -> f64 {
-        let units: f64 =
-            self.observed.iter().enumerate().map(|(d, n)| n * self.frame.scale(d).ln()).sum();
-        statistics.bound - units + statistics.rows.log_entropic_prior
+        statistics.bound - self.log_scale + statistics.rows.log_entropic_prior
     }
 
     fn update(&self, state: &mut State, statistics: &McvqStatistics<T>, pass: Pass) -> Vec<String> {
@@ -401,6 +423,12 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
             layer.update_states(told, self.states, plan.pseudo_count);
         }
         moments.update(&self.frame, &floor, &mut state.mean, &mut state.variance);
+        // While the floor falls, counts and words are held to the whole column too.
+        let share = self.floor.at(pass.pass) - self.floor.at(self.floor.settled_from());
+        let State { mean, variance, level, .. } = &mut *state;
+        let looks = Looks { mean, variance, level };
+        let hold = Hold { rows: self.pseudo_count, share };
+        self.typical.update(&moments, &self.frame, hold, looks);
         if per_row {
             let sums = gate_sums(&moments, self.parts, self.columns());
             prior_of_gates(&mut state.gate, &sums, self.parts, self.entropic);

@@ -29,6 +29,9 @@
 //! ([`Engine::Gibbs`]): sampling `r` given `s` and `s` given `r` in turn, each from its exact
 //! conditional.
 //!
+//! Columns of counts and words have other densities than Gaussian in a state, Poisson and categorical, and `-log P(x | state)` in the
+//! place of ε: [`mereo_core::slots`] has their features, natural parameters and M-steps, with pseudo-rows that keep shares above 0.
+//!
 //! One pass does them in this order; each raises F, so F never falls at a fixed variance floor.
 
 mod classes;
@@ -39,6 +42,7 @@ mod model;
 mod model_rows;
 mod online;
 mod params;
+mod predict;
 mod rows;
 mod size;
 mod starts;

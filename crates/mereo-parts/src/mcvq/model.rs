@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, product_tn};
-use mereo_core::slots::{Evidence, Form, Frame, SlotParams, SlotWork, responsibilities};
-use mereo_core::{
-    Appearance, Batch, CellPrediction, ClassView, Encode, Error, Explain, Manifest, ModelFile,
-    Normal, Parts, PartsView, PredictCells, Random, Real, Reconstruct, Result, Sample, Score,
-    ScoreKind, Tensor, draw,
+use mereo_core::slots::{
+    Cells, Evidence, Family, Form, Frame, Mixed, SlotParams, SlotWork, StoredKinds, log_count_base,
+    refuse_words, responsibilities, shown_level,
 };
-use rand_distr::{Distribution, StandardNormal};
+use mereo_core::{
+    About, Appearance, Batch, Block, CellPrediction, ClassView, Encode, Error, Explain, Manifest,
+    ModelFile, Normal, Parts, PartsView, PredictCells, Random, Real, Reconstruct, Result, Sample,
+    Score, ScoreKind, Tensor, draw,
+};
 
 use super::learner::State;
 use crate::classes::{ClassLayer, ClassWork, class_prior_of};
@@ -27,8 +29,10 @@ pub struct Mcvq {
     state_prior: Vec<f64>,
     pub(super) mean: Vec<f64>,
     pub(super) variance: Vec<f64>,
-    gates_of_rows: bool,
-    classes: Option<ClassLayer>,
+    pub(super) gates_of_rows: bool,
+    pub(super) classes: Option<ClassLayer>,
+    /// What columns hold, and shares of levels.
+    pub(super) kinds: StoredKinds,
 }
 
 impl Mcvq {
@@ -50,7 +54,19 @@ impl Mcvq {
             variance,
             gates_of_rows: false,
             classes,
+            kinds: StoredKinds::numbers(columns),
         }
+    }
+
+    /// The same with columns of other kinds than numbers.
+    pub(crate) fn with_kinds(mut self, kinds: StoredKinds) -> Self {
+        self.kinds = kinds;
+        self
+    }
+
+    /// The states asked for single cells.
+    pub(crate) fn cells(&self) -> Cells<'_> {
+        Cells::new(self.columns, &self.mean, &self.variance, self.kinds.mixed())
     }
 
     /// Gives rows gates of their own, or not: how a model was learned is how it sees new rows.
@@ -75,6 +91,7 @@ impl Mcvq {
             state_prior: &self.state_prior,
             mean: &self.mean,
             variance: &self.variance,
+            mixed: self.kinds.mixed(),
         }
     }
 
@@ -109,6 +126,11 @@ impl Mcvq {
         Ok(Self { state_prior, classes: None, ..self.clone() })
     }
 
+    /// How strongly a column belongs to a part.
+    pub(super) fn gate(&self, column: usize, part: usize) -> f64 {
+        self.gate[column * self.parts + part]
+    }
+
     /// Number of columns, D.
     pub fn columns(&self) -> usize {
         self.columns
@@ -126,10 +148,18 @@ impl Mcvq {
             Some(mean) if mean.shape.len() == 3 => mean.shape.clone(),
             _ => vec![1; 3],
         };
-        let mean = file.take_means("mean", &shape, path)?;
+        let mut mean = file.take_means("mean", &shape, path)?;
         let (parts, states, columns) = (shape[0], shape[1], shape[2]);
-        let variance = file.take_variances("variance", &shape, path)?;
+        let mut variance = file.take_variances("variance", &shape, path)?;
         let gates_of_rows = has_gates_of_rows(&file.manifest.params);
+        let kinds = if gates_of_rows {
+            let about = About { kinds: file.manifest.kinds.clone(), ..About::default() };
+            refuse_words(&about, columns).map_err(|e| Error::model_file(path, e))?;
+            StoredKinds::numbers(columns)
+        } else {
+            let looks = (&mut *mean, &mut *variance);
+            StoredKinds::from_file(&mut file, &shape[..2], looks, columns, path)?
+        };
         let classes = match class_prior_of(&mut file, gates_of_rows, path)? {
             None => None,
             Some(prior) => {
@@ -158,6 +188,7 @@ impl Mcvq {
             variance,
             gates_of_rows,
             classes,
+            kinds,
         })
     }
 
@@ -180,6 +211,7 @@ impl Mcvq {
         }
         file.insert("mean", Tensor::new(vec![k, j, d], self.mean.clone()));
         file.insert("variance", Tensor::new(vec![k, j, d], self.variance.clone()));
+        self.kinds.to_file(&mut file, &[k, j]);
         file
     }
 
@@ -217,6 +249,17 @@ impl Mcvq {
     /// Codes of a batch and what comes with them, in the units of the frame. In double precision
     /// whatever the data: a model file may come from anywhere.
     pub(crate) fn infer<T: Real>(&self, batch: &Batch<'_, T>) -> Inferred {
+        let (evidence, frame) = self.evidence(batch);
+        self.resolve(evidence, batch.rows, frame)
+    }
+
+    /// The evidence of a batch for every state, `[K, J, R]`, in the units of the frame.
+    pub(super) fn evidence<T: Real>(&self, batch: &Batch<'_, T>) -> (Vec<f64>, Frame<f64>) {
+        if self.kinds.mixed().is_some() && matches!(batch.block, Block::Sparse { .. }) {
+            // Words are looked up in dense rows.
+            let values = self.values_of(&self.cells(), batch);
+            return self.evidence(&self.dense_batch(&values, batch.rows));
+        }
         let form = Form::of_batch(batch);
         let frame = self.frame(&form);
         let log_prior = self.log_prior();
@@ -227,7 +270,7 @@ impl Mcvq {
             mean: &self.mean,
             variance: &self.variance,
             log_prior: &log_prior,
-            mixed: None,
+            mixed: self.kinds.mixed(),
         };
         let (mut work, mut cells) = (SlotWork::default(), Vec::new());
         Evidence::in_frame(&params, &frame, &form).evaluate(&batch.widen(&mut cells), &mut work);
@@ -236,17 +279,21 @@ impl Mcvq {
         for e in &mut work.slots {
             *e = if *e > -1e300 { e.min(1e300) } else { -1e300 };
         }
-        let SlotWork { slots: mut codes, mut log_norms, .. } = work;
-        log_norms.resize(self.parts * batch.rows, 0.0);
+        (work.slots, frame)
+    }
+
+    /// Codes from evidence.
+    pub(super) fn resolve(&self, mut codes: Vec<f64>, rows: usize, frame: Frame<f64>) -> Inferred {
+        let mut log_norms = vec![0.0; self.parts * rows];
         if let Some(classes) = &self.classes {
             let mut work = ClassWork::default();
             let prepared = classes.prepare(self.states, 0.0);
             prepared.infer(&mut codes, &mut log_norms, None, None, &mut work, None);
             return Inferred { codes, log_norms: work.log_norms, classes: work.posterior, frame };
         }
-        responsibilities(&mut codes, &mut log_norms, self.states, batch.rows, None);
-        let of_row = |row: usize| log_norms.chunks_exact(batch.rows).map(|part| part[row]).sum();
-        let log_norms = (0..batch.rows).map(of_row).collect();
+        responsibilities(&mut codes, &mut log_norms, self.states, rows, None);
+        let of_row = |row: usize| log_norms.chunks_exact(rows).map(|part| part[row]).sum();
+        let log_norms = (0..rows).map(of_row).collect();
         Inferred { codes, log_norms, classes: Vec::new(), frame }
     }
 }
@@ -265,6 +312,8 @@ pub(crate) struct Tensors<'a> {
     /// `[K, J, D]`.
     pub(crate) mean: &'a [f64],
     pub(crate) variance: &'a [f64],
+    /// What states say in columns that are not numbers.
+    pub(crate) mixed: Option<Mixed<'a>>,
 }
 
 /// What a model sees in a batch of R rows.
@@ -314,7 +363,8 @@ impl<T: Real> Reconstruct<T> for Mcvq {
         Some(self.columns)
     }
 
-    /// `x̂_d = Σ_k g_dk Σ_j m_kj μ_kjd`, with the row's own gates if it has them.
+    /// `x̂_d = Σ_k g_dk Σ_j m_kj μ_kjd`, with the row's own gates if it has them; of words the level that these
+    /// shares make most probable.
     fn reconstruct_batch(&self, batch: &Batch<'_, T>, out: &mut [T]) {
         if self.gates_of_rows {
             return self.find_rows(batch, |found| {
@@ -340,7 +390,24 @@ impl<T: Real> Reconstruct<T> for Mcvq {
         for (i, (out, x)) in out.iter_mut().zip(inner).enumerate() {
             *out = T::from_f64(frame.outward(i % columns, x).clamp(-T::LARGEST, T::LARGEST));
         }
+        let cells = self.cells();
+        for words in self.kinds.kinds().words() {
+            let gate = &self.gate[words.column * self.parts..][..self.parts];
+            for row in 0..batch.rows {
+                let made = shares_of(gate, self.states, |slot| codes[slot * batch.rows + row]);
+                let level = cells.most_probable(words.column, &made);
+                out[row * columns + words.column] = T::from_f64(level);
+            }
+        }
     }
+}
+
+/// How likely each state of each part is to have made a cell, by its column's gate and the row's code.
+pub(super) fn shares_of(gate: &[f64], states: usize, code: impl Fn(usize) -> f64) -> Vec<f64> {
+    let slots = gate.iter().enumerate();
+    slots
+        .flat_map(|(k, g)| (k * states..(k + 1) * states).map(|s| g * code(s)).collect::<Vec<_>>())
+        .collect()
 }
 
 impl<T: Real> Score<T> for Mcvq {
@@ -375,12 +442,25 @@ impl<T: Real> Score<T> for Mcvq {
                     .filter(|(g, _)| **g > 0.0)
                     .map(|(g, a)| g * (g / a.max(1e-300)).ln())
                     .sum();
-                HALF_LOG_TWO_PI + frame.scale(d).ln() + divergence
+                divergence
+                    + match self.kinds.kinds().family(d) {
+                        Family::Number => HALF_LOG_TWO_PI + frame.scale(d).ln(),
+                        Family::Count | Family::Words { .. } => 0.0,
+                    }
             })
             .collect();
         for (row, (out, norm)) in out.iter_mut().zip(log_norms).enumerate() {
             *out = norm;
-            batch.for_each_observed(row, |d, _| *out -= cost[d]);
+            batch.for_each_observed(row, |d, x| match self.kinds.kinds().family(d) {
+                Family::Number => *out -= cost[d],
+                // What evidence leaves out: see `mereo_core::slots`.
+                Family::Count => *out += log_count_base(x.to_f64(), frame.rate(d)) - cost[d],
+                Family::Words { levels, .. } => {
+                    if shown_level(x.to_f64(), levels).is_some() {
+                        *out -= cost[d];
+                    }
+                }
+            });
         }
     }
 }
@@ -444,12 +524,14 @@ impl Sample for Mcvq {
             .enumerate()
             .map(|(part, prior)| part * self.states + draw(prior, random).unwrap_or(0))
             .collect();
+        let cells = self.cells();
         for (d, x) in row.iter_mut().enumerate() {
             let prior = &self.gate_prior[d * self.parts..(d + 1) * self.parts];
             if noise {
-                let i = states[draw(prior, random).unwrap_or(0)] * self.columns + d;
-                let normal: f64 = StandardNormal.sample(random);
-                *x = self.mean[i] + self.variance[i].sqrt() * normal;
+                *x = cells.draw(states[draw(prior, random).unwrap_or(0)], d, random);
+            } else if let Family::Words { .. } = self.kinds.kinds().family(d) {
+                let chosen = |slot: usize| f64::from(u8::from(states.contains(&slot)));
+                *x = cells.most_probable(d, &shares_of(prior, self.states, chosen));
             } else {
                 *x = prior
                     .iter()
@@ -496,6 +578,7 @@ impl<T: Real> Explain<T> for Mcvq {
             });
         }
         let Inferred { codes, .. } = self.infer(batch);
+        let cells = self.cells();
         for (row, out) in out.chunks_exact_mut(self.columns).enumerate() {
             for (part, out) in columns_part.iter().zip(&mut *out) {
                 *out = *part as u32;
@@ -510,10 +593,8 @@ impl<T: Real> Explain<T> for Mcvq {
             batch.for_each_observed(row, |d, x| {
                 let mut best = f64::NEG_INFINITY;
                 for (part, &slot) in chosen.iter().enumerate() {
-                    let i = slot * self.columns + d;
-                    let apart = x.to_f64() - self.mean[i];
                     let log = self.gate_prior[d * self.parts + part].ln()
-                        - 0.5 * (self.variance[i].ln() + apart * apart / self.variance[i]);
+                        + cells.densities.cell(slot, d, x.to_f64());
                     if log > best {
                         (best, out[d]) = (log, part as u32);
                     }

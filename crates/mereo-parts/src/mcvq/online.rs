@@ -41,9 +41,10 @@ pub struct GrowingRow<'a> {
 
 impl Mcvq {
     /// A row of which nothing is known yet; nothing for a model with classes or with gates of rows, in which one cell touches
-    /// every part.
+    /// every part, nor where columns are counts or words.
     pub fn begin_row(&self) -> Option<GrowingRow<'_>> {
-        if self.has_gates_of_rows() || self.class_view().is_some() {
+        let mixed = self.kinds.mixed().is_some();
+        if self.has_gates_of_rows() || self.class_view().is_some() || mixed {
             return None;
         }
         let evidence = self.log_prior();

@@ -77,9 +77,17 @@ pub struct McvqParams {
     /// beside those that there are.
     #[serde(default = "default_pseudo_count")]
     pub class_pseudo_count: f64,
+    /// How many rows like the whole table every state is taken to have been seen in beside its own, in columns of counts
+    /// and words.
+    #[serde(default = "default_state_pseudo_count")]
+    pub pseudo_count: f64,
     /// What is to be found of the size before anything else, if not all of it is given.
     #[serde(skip)]
     pub search: Option<SizeSearch>,
+}
+
+fn default_state_pseudo_count() -> f64 {
+    0.05
 }
 
 impl McvqParams {
@@ -97,6 +105,7 @@ impl McvqParams {
             shrinkage: None,
             classes: Classes::None,
             class_pseudo_count: default_pseudo_count(),
+            pseudo_count: default_state_pseudo_count(),
             search: None,
         }
     }
@@ -125,6 +134,7 @@ impl McvqParams {
                 format!("{} is not above 0 and at most 1", self.variance_floor),
             ));
         }
+        mereo_core::slots::check_pseudo_count(self.pseudo_count)?;
         crate::starts::check_scouts(self.scouts)?;
         check_shrinkage(self.shrinkage, self.has_gates_of_rows())?;
         self.gate.check()?;

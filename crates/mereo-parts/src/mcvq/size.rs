@@ -7,7 +7,7 @@
 //!
 //! - Model: a number learned from n rows is worth telling to `½ log2 n` bits. Part k needs a mean
 //!   and a variance for each state that it uses, in each column as far as the column is its own:
-//!   `Σ_dk g_dk J_k log2 n_d`; `K (J - 1)` priors of `½ log2 C` each; `log2 K` bits a column to say
+//!   `Σ_dk g_dk J_k log2 n_d` (of counts one number, of words all shares but one); `K (J - 1)` priors of `½ log2 C` each; `log2 K` bits a column to say
 //!   whose it is.
 //! - Codes and residual: `-F / log 2`. F is the bound, so this is what it takes to tell which
 //!   states each row shows, `Σ KL(m ‖ b)`, and then its cells, `Σ g m ε`. Cells are told to a
@@ -337,6 +337,11 @@ fn split<T: Real>(sample: &Table<T>, context: &Context) -> Result<(Table<T>, Tab
         Cells::Dense(cells) => Table::from(cells),
         Cells::Sparse(cells) => Table::from(cells),
     });
+    let kinds = about.kinds.unwrap_or_default();
+    let of_kind = |table: Table<T>| {
+        if kinds.is_empty() { Ok(table) } else { table.with_kinds(kinds.clone()) }
+    };
+    let (shown, hidden) = (of_kind(shown)?, of_kind(hidden)?);
     let weights = about.weights;
     match weights {
         None => Ok((shown, hidden)),
@@ -367,7 +372,9 @@ impl Bits {
         model_bits += (view.parts * (view.states - 1)) as f64 * 0.5 * moments.rows.max(1.0).log2();
         for (d, n) in moments.weight.iter().enumerate() {
             for (part, gate) in view.gate_of(d).iter().enumerate() {
-                model_bits += gate * used(part) as f64 * n.max(1.0).log2();
+                // Two numbers of half of that each, or as many as the column's kind has.
+                let numbers = 0.5 * model.kinds.kinds().free_parameters_of(d) as f64;
+                model_bits += numbers * gate * used(part) as f64 * n.max(1.0).log2();
             }
         }
         let bound = score::<T>(model, table, context)?.mean * moments.rows;
@@ -382,8 +389,10 @@ impl Bits {
 
 /// The mean log density of a hidden cell given what is shown of its row.
 fn held_out<T: Real>(model: &Mcvq, shown: &Table<T>, hidden: &Table<T>) -> Result<f64> {
-    let super::Tensors { parts, states, columns, gate, mean, variance, .. } = model.tensors();
+    let super::Tensors { parts, states, columns, gate, mean, variance, mixed, .. } =
+        model.tensors();
     let (mut sum, mut count) = (0.0, 0.0);
+    let of_kinds = mixed.map(|_| model.cells());
     // Hidden cells are dense wherever shown ones are, and cut at the same rows if one batch at a
     // time is cut by the shown.
     let mut lane = shown.lane(0..shown.batches())?;
@@ -399,6 +408,17 @@ fn held_out<T: Real>(model: &Mcvq, shown: &Table<T>, hidden: &Table<T>) -> Resul
             let Some(of_row) = lane.next_batch()? else { continue };
             of_row.dense_row(0, &mut cells);
             for (d, x) in cells.iter().enumerate().filter(|(_, x)| !x.is_missing()) {
+                if let Some(cells) = &of_kinds {
+                    let gate = &gate[d * parts..(d + 1) * parts];
+                    let logs: Vec<f64> =
+                        super::model::shares_of(gate, states, |slot| code[slot].to_f64())
+                            .iter()
+                            .map(|q| q.max(1e-300).ln())
+                            .collect();
+                    sum += weight * cells.log_density(d, &logs, x.to_f64());
+                    count += weight;
+                    continue;
+                }
                 let mut density = f64::MIN_POSITIVE;
                 for (slot, shown) in code.iter().enumerate() {
                     let i = slot * columns + d;

@@ -1,14 +1,14 @@
 //! First states of MCVQ: see [`crate::starts`].
 
-use mereo_core::slots::{ColumnMoments, Lloyd, Survey};
+use mereo_core::slots::{Family, Lloyd, Looks, Survey};
 use mereo_core::{
-    Context, Learned, Plan, Random, Real, Result, Schedule, Silent, Start, Table, learn,
+    Context, Learned, Plan, Random, Real, Result, Schedule, Silent, Source, Start, Table, learn,
     sample_rows,
 };
 use rand::RngExt;
 
 use super::McvqParams;
-use super::learner::{McvqLearner, State};
+use super::learner::{McvqLearner, SEEDED_SHARE, State};
 use crate::Gate;
 use crate::starts::{
     DENSE_SAMPLE, StartParts, filled_row, following, gates_of_groups, spread_columns, spread_gate,
@@ -17,6 +17,21 @@ use crate::starts::{
 /// Passes of the k-means that gives groups their first states.
 const STATE_PASSES: usize = 20;
 const STATE_RESTARTS: usize = 8;
+/// How much of a first state's counts and words is its cluster's; the rest is the whole column's.
+const OWN_SHARE: f64 = 0.75;
+
+/// What is known of a source before anything is learned. Gates of single rows take columns as numbers, and no words.
+pub(super) fn survey<T: Real>(
+    params: &McvqParams,
+    source: &dyn Source<T>,
+    context: &Context,
+) -> Result<Survey<T>> {
+    if params.has_gates_of_rows() {
+        Survey::of(source, context)
+    } else {
+        Survey::of_kinds(source, context)
+    }
+}
 
 /// Makes first states for data of which this is known.
 pub(super) struct McvqStarts<'a, T> {
@@ -34,6 +49,9 @@ impl<T: Real> McvqStarts<'_, T> {
             reference: self.survey.reference.clone(),
             rows: self.survey.moments.rows,
             observed: self.survey.moments.weight.clone(),
+            log_scale: self.survey.log_scale(),
+            typical: self.survey.typical.clone(),
+            pseudo_count: self.params.pseudo_count,
             frame: self.survey.frame.clone(),
             form: self.survey.form.clone(),
             reseed: true,
@@ -50,16 +68,33 @@ impl<T: Real> McvqStarts<'_, T> {
     pub(super) fn random_state(&self, rows: &Table<T>, mut random: Random) -> State {
         let (parts, states, columns) = (self.params.parts, self.params.states, rows.columns());
         let slots = parts * states;
+        let typical = &self.survey.typical;
+        // Counts and words that are missing have no mean to stand in for them.
+        let of = |(d, &mean): (usize, &f64)| match typical.kinds.family(d) {
+            Family::Number => mean,
+            _ => f64::NAN,
+        };
+        let usual: Vec<f64> = self.survey.moments.mean.iter().enumerate().map(of).collect();
         let mut mean = Vec::with_capacity(slots * columns);
         for _ in 0..slots {
             let row = random.random_range(0..rows.rows());
-            mean.extend(filled_row(rows, row, &self.survey.moments.mean));
+            mean.extend(filled_row(rows, row, &usual));
+        }
+        let mut variance: Vec<f64> =
+            (0..slots * columns).map(|i| self.survey.reference[i % columns]).collect();
+        let mut level = vec![0.0; slots * typical.kinds.width()];
+        let cells = mean.clone();
+        for slot in 0..slots {
+            let row = &cells[slot * columns..(slot + 1) * columns];
+            let looks = Looks { mean: &mut mean, variance: &mut variance, level: &mut level };
+            typical.look_of_row(row, slot, SEEDED_SHARE, looks);
         }
         State {
             gate: vec![1.0 / parts as f64; columns * parts],
             state_prior: vec![1.0 / states as f64; slots],
             mean,
-            variance: (0..slots * columns).map(|i| self.survey.reference[i % columns]).collect(),
+            variance,
+            level,
             reseeds: 0,
             classes: None,
         }
@@ -86,15 +121,18 @@ impl<T: Real> StartParts<T> for McvqStarts<'_, T> {
         restart: usize,
         context: &Context,
     ) -> Result<State> {
-        let (parts, states, columns) = (self.params.parts, self.params.states, sample.columns());
+        let (parts, states) = (self.params.parts, self.params.states);
         let (hard, gate) = gates_of_groups(groups, parts);
         let sample = &sample_rows(sample, DENSE_SAMPLE, "states", context)?;
-        let of_sample = ColumnMoments::of(sample, context)?;
+        let typical = &survey.typical;
+        let expanded = typical.expand(sample, &survey.reference)?;
+        let sample = &*expanded.table;
+        let of_sample = expanded.moments(context)?;
         let lloyd = Lloyd::new(
             parts,
             states,
-            Some(hard),
-            survey.reference.clone(),
+            Some(expanded.gate(&hard, parts)),
+            expanded.unit.clone(),
             &of_sample,
             survey.form.clone(),
         );
@@ -114,20 +152,17 @@ impl<T: Real> StartParts<T> for McvqStarts<'_, T> {
             .flat_map(|part| part.iter().map(|u| (u + 0.5) / (total + 0.5 * states as f64)))
             .collect();
         // Softer than k-means is sure of: EM sharpens them at once where that is right.
-        let variance = (0..parts * states * columns)
-            .map(|i| {
-                (0.25 * survey.reference[i % columns])
-                    .max(self.params.variance_floor * survey.reference[i % columns])
-            })
+        let variance: Vec<f64> = (0..parts * states)
+            .flat_map(|_| &expanded.unit)
+            .map(|unit| (0.25 * unit).max(self.params.variance_floor * unit))
             .collect();
-        Ok(State {
-            gate,
-            state_prior,
-            mean: learned.state.mean,
-            variance,
-            reseeds: 0,
-            classes: None,
-        })
+        let kinds = &typical.kinds;
+        let zeros = |width: usize| vec![0.0; parts * states * width];
+        let (mut mean, mut own, mut level) =
+            (zeros(kinds.columns()), zeros(kinds.columns()), zeros(kinds.width()));
+        let looks = Looks { mean: &mut mean, variance: &mut own, level: &mut level };
+        typical.fold(&learned.state.mean, &variance, OWN_SHARE, looks);
+        Ok(State { gate, state_prior, mean, variance: own, level, reseeds: 0, classes: None })
     }
 
     fn widened(
@@ -162,7 +197,7 @@ impl<T: Real> StartParts<T> for McvqStarts<'_, T> {
         floor: Schedule,
         context: &Context,
     ) -> Result<Learned<State>> {
-        let survey = Survey::of(rows, context)?;
+        let survey = survey(self.params, rows, context)?;
         let starts = McvqStarts { params: self.params, survey: &survey };
         let state = starts.random_state(rows, random);
         let learner = starts.learner(Gate::Standard, floor);

@@ -15,6 +15,7 @@ use crate::Gate;
 use crate::fixtures::{Fixture, close};
 use crate::starts::{StartParts, falling_floor, sample, seeded};
 
+mod kinds;
 mod rows;
 
 #[test]
@@ -38,6 +39,7 @@ fn agrees_with_the_reference_implementation() {
             state_prior: fixture.get("/inputs/b"),
             mean: fixture.get("/inputs/mu"),
             variance: fixture.get("/inputs/var"),
+            level: Vec::new(),
             reseeds: 0,
             classes: None,
         };
@@ -143,7 +145,7 @@ fn random_model(seed: u64, parts: usize, states: usize, columns: usize) -> Mcvq 
     let mean = (0..slots).map(|_| random.random_range(-2.0..4.0)).collect();
     let variance = (0..slots).map(|_| random.random_range(0.2..3.0)).collect();
     Mcvq::from_state(
-        State { gate, state_prior, mean, variance, reseeds: 0, classes: None },
+        State { gate, state_prior, mean, variance, level: Vec::new(), reseeds: 0, classes: None },
         parts,
         states,
     )
@@ -247,6 +249,7 @@ fn random_state_of(model: &Mcvq) -> State {
         state_prior: view.state_prior.to_vec(),
         mean: view.mean.to_vec(),
         variance: model.variance().to_vec(),
+        level: Vec::new(),
         reseeds: 0,
         classes: None,
     }

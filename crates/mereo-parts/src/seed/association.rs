@@ -4,9 +4,16 @@
 //! less the `2/n` that chance alone would give, at least 0. Up to [`FULL`] columns it is measured
 //! between all pairs; above, between every column and [`LANDMARKS`] well-observed ones, so that
 //! cost and memory stay linear in the number of columns.
+//!
+//! Across kinds the same measure is written in indicators of levels. With `p_i` the share of level i and `r_ij` the correlation
+//! of two indicators, `χ²/n = Σ_ij (1-p_i)(1-p_j) r²_ij` for two columns of words, and `η² = Σ_i (1-p_i) r²_i` for words and a
+//! number: the share of the number's variance that the words explain. Chance gives `χ²/n` about `(L-1)(L'-1)/n`, of which twice is
+//! taken off, and what is left is divided by its largest value, the smaller of `L-1` and `L'-1` (Cramér's `V²`; 1 beside a number).
+//! Of two numbers this is their squared correlation again.
 
 use mereo_core::math::{Matrix, product, product_nt, product_tn};
-use mereo_core::{Absent, Cells, Real, Result, Source, Sparse, Table, in_parallel};
+use mereo_core::slots::{Family, Survey};
+use mereo_core::{About, Absent, Cells, Context, Real, Result, Source, Sparse, Table, in_parallel};
 
 /// Most columns for which all pairs are measured.
 const FULL: usize = 1500;
@@ -48,6 +55,9 @@ struct CoSums {
 }
 
 pub(super) fn associate<T: Real>(sample: &Table<T>) -> Result<Affinity> {
+    if sample.about().is_mixed() {
+        return associate_kinds(sample);
+    }
     let columns = sample.columns();
     let standard = standardise(sample)?;
     let landmarks = choose_landmarks(&standard.occurs);
@@ -58,6 +68,70 @@ pub(super) fn associate<T: Real>(sample: &Table<T>) -> Result<Affinity> {
         Cells::Sparse(_) => count_associations(sample, &standard, &landmarks)?,
         Cells::Dense(_) => dense_associations(sample, &standard, &landmarks)?,
     };
+    Ok(Affinity { columns, landmarks, values })
+}
+
+/// As [`associate`], of a table with columns of words.
+fn associate_kinds<T: Real>(sample: &Table<T>) -> Result<Affinity> {
+    let context = Context::new(0);
+    let Survey { typical, reference, .. } = Survey::of_kinds(sample, &context)?;
+    let kinds = &typical.kinds;
+    if kinds.width() == 0 {
+        // Counts go together as numbers do.
+        let about = About { kinds: None, ..sample.about().clone() };
+        return associate(&sample.clone().with_about(about)?);
+    }
+    let expanded = typical.expand(sample, &reference)?;
+    let standard = standardise(&expanded.table)?;
+    let columns = kinds.columns();
+    let mut of_column: Vec<Vec<usize>> = vec![Vec::new(); columns];
+    expanded.column.iter().enumerate().for_each(|(i, &d)| of_column[d].push(i));
+    // Whole columns as long as their levels are few enough together.
+    let (mut landmarks, mut levels) = (Vec::new(), Vec::new());
+    let most = if expanded.column.len() <= FULL { usize::MAX } else { LANDMARKS };
+    for (d, own) in of_column.iter().enumerate() {
+        if levels.is_empty() || levels.len() + own.len() <= most {
+            landmarks.push(d);
+            levels.extend_from_slice(own);
+        }
+    }
+    let moments = dense_moments(&expanded.table, &standard, &levels)?;
+    // What an indicator's correlation counts: 1 less the level's share; a number's counts 1.
+    let (measured, width) = (expanded.column.len() - kinds.width(), levels.len());
+    let counts = |i: usize| if i < measured { 1.0 } else { 1.0 - typical.share[i - measured] };
+    let free = |d: usize| match kinds.family(d) {
+        Family::Words { levels, .. } => levels as f64 - 1.0,
+        _ => 1.0,
+    };
+    let mut first = 0;
+    let mut values = vec![0.0; columns * landmarks.len()];
+    for (l, &landmark) in landmarks.iter().enumerate() {
+        let others = first..first + of_column[landmark].len();
+        first = others.end;
+        for d in (0..columns).filter(|&d| d != landmark) {
+            let (mut sum, mut rows) = (0.0, 0.0f64);
+            for &i in &of_column[d] {
+                for j in others.clone() {
+                    let at = i * width + j;
+                    let n = f64::from(moments.count[at]);
+                    rows = rows.max(n);
+                    if n >= FEWEST_ROWS {
+                        let told = squared_correlation(moments.at(at));
+                        sum += counts(i) * counts(levels[j]) * told;
+                    }
+                }
+            }
+            let chance = 2.0 * free(d) * free(landmark) / rows.max(1.0);
+            let words = |d: usize| matches!(kinds.family(d), Family::Words { .. });
+            let most = match (words(d), words(landmark)) {
+                (true, true) => free(d).min(free(landmark)),
+                _ => 1.0,
+            };
+            if most > 0.0 {
+                values[d * landmarks.len() + l] = ((sum - chance) / most).clamp(0.0, 1.0) as f32;
+            }
+        }
+    }
     Ok(Affinity { columns, landmarks, values })
 }
 
@@ -93,6 +167,11 @@ pub(super) fn co_membership(gates: &[&[f64]], parts: usize) -> Affinity {
 
 /// Squared correlation less its chance level, at least 0.
 fn association(moments: CoMoments) -> f32 {
+    (squared_correlation(moments) - 2.0 / f64::from(moments[0])).max(0.0) as f32
+}
+
+/// Squared correlation; 0 where too little is known of it.
+fn squared_correlation(moments: CoMoments) -> f64 {
     let [n, left, right, left_squared, right_squared, product] = moments.map(f64::from);
     if n < FEWEST_ROWS {
         return 0.0;
@@ -106,7 +185,7 @@ fn association(moments: CoMoments) -> f32 {
     }
     let covariance = product / n - left * right;
     let squared = covariance * covariance / (left_variance * right_variance);
-    (squared.min(1.0) - 2.0 / n).max(0.0) as f32
+    squared.min(1.0)
 }
 
 /// What makes columns comparable: `x' = (x - mean) * inverse`.
@@ -148,12 +227,28 @@ fn choose_landmarks(observed: &[f64]) -> Vec<usize> {
     order
 }
 
-/// Blocks of rows in full, as matrix products.
 fn dense_associations<T: Real>(
     sample: &Table<T>,
     standard: &Standard,
     landmarks: &[usize],
 ) -> Result<Vec<f32>> {
+    let (columns, pairs) = (sample.columns(), landmarks.len());
+    let m = dense_moments(sample, standard, landmarks)?;
+    let mut values = vec![0.0; columns * pairs];
+    for (i, value) in values.iter_mut().enumerate() {
+        if i / pairs != landmarks[i % pairs] {
+            *value = association(m.at(i));
+        }
+    }
+    Ok(values)
+}
+
+/// Blocks of rows in full, as matrix products.
+fn dense_moments<T: Real>(
+    sample: &Table<T>,
+    standard: &Standard,
+    landmarks: &[usize],
+) -> Result<CoSums> {
     let (columns, pairs) = (sample.columns(), landmarks.len());
     let mut m = CoSums::zeros(columns * pairs);
     let mut row_values = vec![T::ZERO; columns];
@@ -169,20 +264,7 @@ fn dense_associations<T: Real>(
         }
     }
     block.add_to(&mut m);
-    let mut values = vec![0.0; columns * pairs];
-    for (i, value) in values.iter_mut().enumerate() {
-        if i / pairs != landmarks[i % pairs] {
-            *value = association([
-                m.count[i],
-                m.left[i],
-                m.right[i],
-                m.left_squared[i],
-                m.right_squared[i],
-                m.product[i],
-            ]);
-        }
-    }
-    Ok(values)
+    Ok(m)
 }
 
 /// Rows waiting to be multiplied. Each is scaled by the root of its weight, so that products
@@ -386,6 +468,12 @@ fn count_associations<T: Real>(
 }
 
 impl CoSums {
+    /// The sums of one pair.
+    fn at(&self, i: usize) -> CoMoments {
+        let Self { count, left, right, left_squared, right_squared, product } = self;
+        [count, left, right, left_squared, right_squared, product].map(|sums| sums[i])
+    }
+
     fn zeros(length: usize) -> Self {
         let zeros = || vec![0.0; length];
         Self {
@@ -401,7 +489,7 @@ impl CoSums {
 
 #[cfg(test)]
 mod tests {
-    use mereo_core::{Dense, Sparse};
+    use mereo_core::{ColumnKind, Dense, Sparse};
 
     use super::*;
 
@@ -431,5 +519,37 @@ mod tests {
         for (a, b) in one.iter().zip(&other) {
             assert!((a - b).abs() < 1e-4, "{a} {b}");
         }
+    }
+
+    /// A number, a word that follows from it, one that hardly does, a count that follows, one word by itself.
+    fn sample() -> Table<f64> {
+        let mut cells = Vec::new();
+        for i in 0..600usize {
+            let level = i % 3;
+            let noise = ((i * 37) % 101) as f64 / 101.0;
+            cells.extend([
+                level as f64 * 4.0 + noise,
+                level as f64,
+                ((i * 7919) % 13 % 4) as f64,
+                (level * 5 + i % 2) as f64,
+                ((i / 3) % 2) as f64,
+            ]);
+        }
+        let words =
+            |n: usize| ColumnKind::Category { levels: (0..n).map(|l| l.to_string()).collect() };
+        let kinds = vec![ColumnKind::Number, words(3), words(4), ColumnKind::Count, words(2)];
+        Table::from(Dense::new(600, 5, cells).unwrap()).with_kinds(kinds).unwrap()
+    }
+
+    #[test]
+    fn columns_of_every_kind_go_together_by_how_much_they_tell_of_each_other() {
+        let affinity = associate(&sample()).unwrap();
+        let of = |a: usize, b: usize| affinity.values[a * 5 + b];
+        assert!(of(0, 1) > 0.95 && of(0, 3) > 0.95 && of(1, 3) > 0.95, "{:?}", affinity.values);
+        assert!((of(0, 1) - of(1, 0)).abs() < 1e-4);
+        for other in [0, 1, 3] {
+            assert!(of(2, other) < 0.05 && of(4, other) < 0.05, "{:?}", affinity.values);
+        }
+        assert!(of(1, 1) == 0.0);
     }
 }

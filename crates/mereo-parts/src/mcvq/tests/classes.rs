@@ -32,6 +32,7 @@ fn labelled_classes_agree_with_the_reference_implementation() {
         state_prior: layer.marginal(),
         mean: fixture.get("/inputs/mu"),
         variance: fixture.get("/inputs/var"),
+        level: Vec::new(),
         reseeds: 0,
         classes: Some(layer),
     };

@@ -29,6 +29,7 @@ fn factorised_gates_agree_with_the_reference_implementation() {
         state_prior: fixture.get("/inputs/b"),
         mean: fixture.get("/inputs/mu"),
         variance: fixture.get("/inputs/var"),
+        level: Vec::new(),
         reseeds: 0,
         classes: None,
     };
