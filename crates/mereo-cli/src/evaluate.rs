@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use mereo::rater::evaluate::{Evaluated, Measures, Protocol, Trial, evaluate};
 use mereo::{Fit, ModelKind, models};
-use mereo_core::{AnyTable, Dense, Options, ParamType, Plan, Result, Sparse, Table};
+use mereo_core::{AnyTable, Dense, Options, ParamInfo, ParamType, Plan, Result, Sparse, Table};
 use mereo_data::steps::StepKind;
 use serde_json::{Map, Value, json};
 
@@ -23,7 +23,7 @@ One rating of each user is put aside. With the weak protocol those of users who 
 those of users who were not, from their other ratings. Users are dealt into folds, and a model is learned outside each; a draw deals anew, \
 and what is told is the mean over draws ± their standard deviation, beside guessing by means. NMAE is the mean absolute error divided by that of guessing \
 at random (1.6 stars for five), by the predicted mean and by the median. Recall and NDCG ask whether an item put aside that was liked is among the \
-best of all items. The model's own options are those of `mereo fit`.";
+best of all items. The model's own options are those of `mereo fit`; one that this verb has too is --model-NAME.";
 const EXAMPLES: &str = "\
 Examples:
   mereo evaluate ratings.csv --model mcvq --parts 5 --states 12 --protocol strong
@@ -100,20 +100,30 @@ enum ProtocolChoice {
     Strong,
 }
 
-/// Names of options that this verb has itself.
-const OWN: [&str; 4] = ["model", "seed", "passes", "prepare"];
+/// The options of all models, each once, and what they are called here: those that this verb has itself are prefixed.
+fn model_options() -> Vec<(ParamInfo, String)> {
+    let own = Common::augment_args(Command::new("evaluate"));
+    let taken = |name: &str| own.get_arguments().any(|arg| arg.get_long() == Some(name));
+    let mut known: Vec<&'static str> = vec!["restarts"];
+    let mut options = Vec::new();
+    for info in models().iter().flat_map(ModelKind::params) {
+        if known.contains(&info.name) {
+            continue;
+        }
+        known.push(info.name);
+        let option = info.option();
+        let option = if taken(&option) { format!("model-{option}") } else { option };
+        options.push((info, option));
+    }
+    options
+}
 
 impl Args for EvaluateArgs {
     fn augment_args(command: Command) -> Command {
         // The options of all models, to be read as the one that is chosen reads them.
         let mut command = command.about(ABOUT).long_about(LONG_ABOUT).after_long_help(EXAMPLES);
-        let mut known: Vec<&'static str> = OWN.to_vec();
-        for info in models().iter().flat_map(ModelKind::params) {
-            if known.contains(&info.name) {
-                continue;
-            }
-            known.push(info.name);
-            let arg = Arg::new(info.name).long(info.option()).help_heading("The model's options");
+        for (info, option) in model_options() {
+            let arg = Arg::new(option.clone()).long(option).help_heading("The model's options");
             let about = format!("See `mereo fit`: {}", info.about.trim_end_matches('.'));
             command = command.arg(match info.kind {
                 ParamType::Flag => arg.action(ArgAction::SetTrue).help(about),
@@ -147,19 +157,14 @@ impl FromArgMatches for EvaluateArgs {
         };
         // What was said of the model, said again to its own subcommand.
         let mut words = vec![model.name.to_owned()];
-        let mut told: Vec<&'static str> = OWN.to_vec();
-        for info in models().iter().flat_map(ModelKind::params) {
-            if told.contains(&info.name) {
-                continue;
-            }
-            told.push(info.name);
+        for (info, name) in model_options() {
             let option = format!("--{}", info.option());
             if info.kind == ParamType::Flag {
-                if matches.get_flag(info.name) {
+                if matches.get_flag(&name) {
                     words.push(option);
                 }
             } else {
-                for value in matches.get_many::<String>(info.name).into_iter().flatten() {
+                for value in matches.get_many::<String>(&name).into_iter().flatten() {
                     words.push(format!("{option}={value}"));
                 }
             }
