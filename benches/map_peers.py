@@ -1,6 +1,8 @@
 """Maps beside openTSNE and scikit-learn, in one run on one machine: CPU seconds, wall seconds, and cost.
 
-Usage: map_peers.py [MEREO] [ROWS]      MEREO: the program (default target/release/mereo); ROWS: digits (default 10000)
+Usage: map_peers.py [WHAT...]      WHAT: a number of digits, sets, scaling, many (default: 10000 sets scaling)
+
+MEREO in the environment names the program (default: target/release/mereo).
 
 The divergence of both t-SNE maps is worked out here, pair by pair, from the same affinities (openTSNE's, with exact
 neighbours), so that neither program is asked about its own map. Needs shared/data beside the project, and
@@ -21,8 +23,8 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MNIST = ROOT.parent / "shared/data/mnist"
-MEREO = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else ROOT / "target/release/mereo")
-ROWS = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
+MEREO = os.environ.get("MEREO", str(ROOT / "target/release/mereo"))
+ASKED = sys.argv[1:] or ["10000", "sets", "scaling"]
 
 
 def digits():
@@ -76,49 +78,78 @@ def agreement(y, labels):
     return float((labels[near] == labels[:, None]).mean())
 
 
-def main():
-    if not MNIST.exists():
-        print("skipped: shared/data/mnist is not beside the project")
-        return
-    import openTSNE
+def sets():
+    """Three data sets of at most 5,000 rows, 50 principal components each."""
     from sklearn.decomposition import PCA
-    from sklearn.manifold import ClassicalMDS
+
+    data = MNIST.parent
+    pixels, _ = digits()
+    faces = np.concatenate([np.load(path).reshape(-1, 361) for path in sorted((data / "cbcl-faces").glob("train*.npy"))])
+    sift = np.load(sorted((data / "sift-bsds").glob("base*.npy"))[0])
+    for name, rows in (("digits", pixels), ("CBCL faces and others", faces), ("SIFT of photographs", sift)):
+        some = np.sort(np.random.default_rng(0).permutation(len(rows))[:5000])
+        yield name, PCA(50, random_state=0).fit_transform(rows[some].astype(np.float64))
+
+
+def line(name, cpu, wall, kl=None, same=None):
+    kl = f"{kl:8.4f}" if kl is not None else " " * 8
+    print(f"{name:40} {cpu:8.1f} {wall:8.1f} {kl} {f'{same:8.4f}' if same is not None else ''}", flush=True)
+
+
+def peer(codes, affinities, seed):
+    import openTSNE
+
+    start = openTSNE.initialization.pca(codes, random_state=seed)
+    tsne = openTSNE.TSNE(perplexity=30, n_jobs=2, random_state=seed, initialization=start)
+    return np.asarray(tsne.fit(affinities=affinities))
+
+
+def affinities_of(codes, method="exact"):
+    import openTSNE
+
+    return openTSNE.affinity.PerplexityBasedNN(codes, perplexity=30, method=method, n_jobs=2, random_state=0)
+
+
+def compare_sets(folder):
+    """Divergences on the same affinities: three data sets, three seeds."""
+    worst = 0.0
+    for name, codes in sets():
+        np.save(folder / "codes.npy", codes)
+        affinities, a_cpu, a_wall = timed(lambda codes=codes: affinities_of(codes))
+        print(f"\n{name}: {len(codes)} rows")
+        for seed in (0, 1, 2):
+            _, cpu, wall = mereo("map", folder / "codes.npy", "--perplexity", 30, "--seed", seed,
+                                 "-o", folder / "m.safetensors", "--csv", folder / "m.csv")
+            ours = divergence(affinities.P, points(folder / "m.csv"))
+            line(f"mereo map, seed {seed}", cpu, wall, ours)
+            found, cpu, wall = timed(lambda codes=codes, seed=seed: peer(codes, affinities, seed))
+            theirs = divergence(affinities.P, found)
+            line(f"openTSNE, seed {seed}", cpu + a_cpu, wall + a_wall, theirs)
+            worst = max(worst, ours / theirs - 1)
+    print(f"\nmereo's divergence is at most {100 * worst:+.2f}% above openTSNE's")
+
+
+def compare_digits(folder, rows):
+    from sklearn.decomposition import PCA
 
     pixels, labels = digits()
-    some = np.sort(np.random.default_rng(0).permutation(len(pixels))[:ROWS])
+    some = np.sort(np.random.default_rng(0).permutation(len(pixels))[:rows])
     pixels, labels = pixels[some].astype(np.float32) / 255, labels[some].astype(np.int64)
-    folder = pathlib.Path(tempfile.mkdtemp())
-    codes, cpu, wall = timed(lambda: PCA(50, random_state=0).fit_transform(pixels))
+    codes = PCA(50, random_state=0).fit_transform(pixels)
     np.save(folder / "codes.npy", codes)
     np.save(folder / "labels.npy", labels)
-    print(f"{ROWS} digits, 50 principal components, perplexity 30\n")
-    print(f"{'':34} {'CPU s':>8} {'wall s':>8} {'KL':>8} {'labels':>8}")
-
-    def line(name, cpu, wall, kl=None, same=None):
-        kl = f"{kl:8.4f}" if kl is not None else " " * 8
-        print(f"{name:34} {cpu:8.1f} {wall:8.1f} {kl} {f'{same:8.4f}' if same is not None else ''}", flush=True)
-
-    affinities, a_cpu, a_wall = timed(lambda: openTSNE.affinity.PerplexityBasedNN(
-        codes, perplexity=30, method="exact", n_jobs=2, random_state=0))
-    for seed in (0, 1, 2):
-        _, cpu, wall = mereo("map", folder / "codes.npy", "--label", folder / "labels.npy", "--perplexity", 30,
-                             "--seed", seed, "-o", folder / "m.safetensors", "--csv", folder / "m.csv")
-        own = points(folder / "m.csv")
-        kl = divergence(affinities.P, own) if ROWS <= 20_000 else None
-        line(f"mereo map, seed {seed}", cpu, wall, kl, agreement(own, labels))
-        if seed and ROWS > 20_000:
-            break
-
-    def peer():
-        start = openTSNE.initialization.pca(codes, random_state=0)
-        return openTSNE.TSNE(perplexity=30, n_jobs=2, random_state=0, initialization=start).fit(affinities=affinities)
-    theirs, cpu, wall = timed(peer)
-    theirs = np.asarray(theirs)
-    kl = divergence(affinities.P, theirs) if ROWS <= 20_000 else None
-    line("openTSNE", cpu + a_cpu, wall + a_wall, kl, agreement(theirs, labels))
+    print(f"\n{rows} digits, 50 principal components, perplexity 30")
+    _, cpu, wall = mereo("map", folder / "codes.npy", "--label", folder / "labels.npy", "--perplexity", 30,
+                         "-o", folder / "m.safetensors", "--csv", folder / "m.csv")
+    small = rows <= 20_000
+    affinities, a_cpu, a_wall = timed(lambda: affinities_of(codes, "exact" if small else "approx"))
+    own = points(folder / "m.csv")
+    line("mereo map", cpu, wall, divergence(affinities.P, own), agreement(own, labels))
+    theirs, cpu, wall = timed(lambda: peer(codes, affinities, 0))
+    line("openTSNE", cpu + a_cpu, wall + a_wall, divergence(affinities.P, theirs), agreement(theirs, labels))
 
     # New rows: a tenth is placed into a map of the others.
-    held = np.arange(ROWS) % 10 == 0
+    held = np.arange(rows) % 10 == 0
     for name, keep in (("known", ~held), ("new", held)):
         np.save(folder / f"{name}.npy", codes[keep])
         np.save(folder / f"{name}-labels.npy", labels[keep])
@@ -128,7 +159,14 @@ def main():
                             folder / "new-labels.npy", "--csv", folder / "n.csv", "--json")
     line(f"mereo map --onto, {held.sum()} new rows", cpu, wall, None, told["label_agreement"])
 
-    few = codes[:2000].astype(np.float64)
+
+def compare_scaling(folder):
+    from sklearn.decomposition import PCA
+    from sklearn.manifold import ClassicalMDS
+
+    pixels, _ = digits()
+    codes = PCA(50, random_state=0).fit_transform(pixels[:6000].astype(np.float64) / 255)
+    few = codes[:2000]
     np.save(folder / "few.npy", few)
     print()
     _, cpu, wall = mereo("map", folder / "few.npy", "--method", "pcoa", "-o", folder / "p.safetensors")
@@ -139,9 +177,35 @@ def main():
     line("mereo pcoa, 2,000 x 2,000 distances", cpu, wall)
     _, cpu, wall = timed(lambda: ClassicalMDS(2, metric="precomputed").fit_transform(distances))
     line("scikit-learn, the same distances", cpu, wall)
-    np.save(folder / "six.npy", codes[:6000, :30])
+    np.save(folder / "six.npy", codes[:, :30])
     told, cpu, wall = mereo("map", folder / "six.npy", "--method", "sammon", "--json", "-o", folder / "s.safetensors")
     line("mereo sammon, 6,000 rows", cpu, wall, told["cost"])
+
+
+def compare_many(folder):
+    """Made rows beyond what neighbours are found exactly for: what share of them the search finds."""
+    random = np.random.default_rng(0)
+    centres = random.normal(size=(500, 20)) * 3
+    rows = centres[random.integers(0, 500, 250_000)] + random.normal(size=(250_000, 20))
+    np.save(folder / "many.npy", rows.astype(np.float32))
+    print()
+    told, cpu, wall = mereo("map", folder / "many.npy", "-o", folder / "many.safetensors")
+    line("mereo map, 250,000 made rows of 20", cpu, wall, told["kl"])
+    print(f"share of true neighbours found: {told['search_recall']:.4f}")
+
+
+def main():
+    if not MNIST.exists():
+        print("skipped: shared/data/mnist is not beside the project")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        print(f"{'':40} {'CPU s':>8} {'wall s':>8} {'KL':>8} {'labels':>8}")
+        for word in ASKED:
+            if word.isdigit():
+                compare_digits(folder, int(word))
+            else:
+                {"sets": compare_sets, "scaling": compare_scaling, "many": compare_many}[word](folder)
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ fn mean_field() -> Result<()> {
             MeanFieldParams { sweeps, tolerance: -1.0, trace: false, ..Default::default() };
         let times = (0..3).map(|_| {
             let began = Instant::now();
-            grid_mean_field(&grid, &params, &context)?;
+            grid_mean_field(&grid, None, &params, &context)?;
             Ok(began.elapsed().as_secs_f64())
         });
         Ok(median(times.collect::<Result<_>>()?))

@@ -180,9 +180,19 @@ pub fn halved_digits(skip: usize, rows: usize) -> Result<Option<Table<f32>>> {
 /// So many training digits of MNIST with their labels, at 28 x 28 pixels from 0 to 1, after skipping
 /// some; nothing, said aloud, if the data is not beside the project.
 pub fn digits(skip: usize, rows: usize) -> Result<Option<Table<f32>>> {
-    let (Some(pictures), Some(labels)) =
-        (shared("mnist/train-images-idx3-ubyte.gz"), shared("mnist/train-labels-idx1-ubyte.gz"))
-    else {
+    digits_of("train", skip, rows)
+}
+
+/// The same of the test digits.
+pub fn test_digits(rows: usize) -> Result<Option<Table<f32>>> {
+    digits_of("t10k", 0, rows)
+}
+
+fn digits_of(set: &str, skip: usize, rows: usize) -> Result<Option<Table<f32>>> {
+    let (Some(pictures), Some(labels)) = (
+        shared(&format!("mnist/{set}-images-idx3-ubyte.gz")),
+        shared(&format!("mnist/{set}-labels-idx1-ubyte.gz")),
+    ) else {
         return Ok(None);
     };
     let (pixels, labels) = (open(&pictures)?, open(&labels)?);

@@ -7,6 +7,7 @@ mod bench;
 mod browser;
 mod command;
 mod experiments;
+mod python;
 mod supply;
 
 use std::process::ExitCode;
@@ -17,7 +18,8 @@ use command::{Outcome, cargo, exists};
 const HELP: &str = "\
 cargo xtask VERB
 
-  test                     every check: format, licences, lints, tests, documentation, reports in a browser
+  test                     every check: format, licences, lints, tests, documentation, reports in a browser, Python
+  python                   the Python package alone: its wheel, in an environment of its own, and its tests
   bench                    benchmarks, and the peers beside us
   fuzz [SECONDS] [NAME..]  hostile input for readers and loaders, SECONDS on each (default 300)
   experiments [NAME [..]]  the papers' tables and figures, all of them, or one with its arguments
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
     let began = Instant::now();
     let outcome = match arguments.first().map(String::as_str) {
         Some("test") if rest.is_empty() => test(),
+        Some("python") if rest.is_empty() => python::run(),
         Some("bench") if rest.is_empty() => bench::run(),
         Some("fuzz") => fuzz(rest),
         Some("experiments") => experiments::run(rest.first(), rest.get(1..).unwrap_or_default()),
@@ -75,7 +78,8 @@ fn test() -> Outcome {
         cargo("test --workspace --lib --bins --tests --examples").with(UNTESTED).run()?;
     }
     cargo("test --workspace --doc").run()?;
-    browser::run()
+    browser::run()?;
+    python::run()
 }
 
 /// Only libraries: the program `mereo` and the library `mereo` would write the same page.

@@ -45,9 +45,10 @@ pub(crate) struct DenoiseArgs {
     #[arg(long, value_name = "N")]
     levels: Option<usize>,
 
-    /// How it is cleaned: mean-field, cut (the most probable picture, exact), icm, gibbs or bp
-    #[arg(long, value_name = "METHOD", default_value = "mean-field", value_parser = str::parse::<DenoiseMethod>)]
-    method: DenoiseMethod,
+    /// How it is cleaned: mean-field, cut (the most probable picture, exact), icm, gibbs or bp [default: cut
+    /// for grey pictures, mean-field for black and white, --truncate and --potts]
+    #[arg(long, value_name = "METHOD", value_parser = str::parse::<DenoiseMethod>)]
+    method: Option<DenoiseMethod>,
 
     /// What neighbours that differ cost (a level of difference, in grey pictures), in nats, or auto
     #[arg(long, value_name = "C", default_value = "auto", value_parser = auto)]
@@ -148,8 +149,9 @@ pub(crate) fn run(args: &DenoiseArgs, voice: Voice) -> Result<ExitCode> {
         None => 256,
     };
     let shape = if args.potts { Shape::Potts } else { Shape::Differences(args.truncate) };
+    let method = args.method.unwrap_or_else(|| DenoiseMethod::usual(levels, shape));
     let mut params = DenoiseParams {
-        method: args.method,
+        method,
         coupling: args.coupling.0,
         noise: args.noise.0,
         error: match args.error {
@@ -178,9 +180,9 @@ pub(crate) fn run(args: &DenoiseArgs, voice: Voice) -> Result<ExitCode> {
         seconds: result.seconds,
         note: difference(&cleaned.picture, &result.picture),
     };
-    let mut methods = vec![tried(args.method, &cleaned)];
+    let mut methods = vec![tried(method, &cleaned)];
     if args.compare {
-        for method in DenoiseMethod::ALL.into_iter().filter(|m| *m != args.method) {
+        for method in DenoiseMethod::ALL.into_iter().filter(|m| *m != method) {
             let other = clean(&seen, levels, &DenoiseParams { method, ..same.clone() }, &context)?;
             methods.push(tried(method, &other));
         }
@@ -197,7 +199,7 @@ pub(crate) fn run(args: &DenoiseArgs, voice: Voice) -> Result<ExitCode> {
             "width": cleaned.picture.width,
             "channels": cleaned.picture.channels,
             "levels": levels,
-            "method": args.method,
+            "method": method,
             "kind": cleaned.kind(),
             "energy": cleaned.energy(),
             "labels": levels,

@@ -338,6 +338,9 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
         voice.say(format_args!("mereo: {kind} learns from numbers; left out, as words: {names}"));
     }
     fitted.save(&path)?;
+    if let Some(warning) = of_unobserved(&fitted.unobserved()) {
+        voice.say(format_args!("warning: {warning}"));
+    }
     let seconds = began.elapsed().as_secs_f64();
     let Some(training) = fitted.training() else { return Err(Error::Interrupted) };
     if common.json {
@@ -347,6 +350,21 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
     }
     let interrupted = training.status == Status::Interrupted;
     Ok(if interrupted { interrupt::kept(&path, voice) } else { ExitCode::SUCCESS })
+}
+
+/// What to say of columns in which no row has a value.
+fn of_unobserved(names: &[String]) -> Option<String> {
+    let known = "nothing is known of";
+    match names {
+        [] => None,
+        [name] => {
+            Some(format!("no row has a value in column `{name}`: {known} it, and it stays empty"))
+        }
+        [name, others @ ..] => Some(format!(
+            "no row has a value in column `{name}` and {} more: {known} them, and they stay empty",
+            others.len()
+        )),
+    }
 }
 
 fn in_json(fitted: &Fitted, path: &Path, training: &Training, seconds: f64) -> Value {
@@ -366,6 +384,7 @@ fn in_json(fitted: &Fitted, path: &Path, training: &Training, seconds: f64) -> V
         "sizes": fitted.manifest.sizes,
         "best_restart": training.best,
         "data_fingerprint": fitted.manifest.fingerprint,
+        "unobserved": fitted.unobserved(),
         "seconds": seconds,
         "seed": training.seed,
     })
@@ -376,6 +395,9 @@ pub(crate) fn in_words(fitted: &Fitted, path: &Path, training: &Training, second
         Status::Converged => "converged",
         Status::PassLimit => "still rising: more --passes may help",
         Status::Interrupted => "interrupted",
+        Status::Behind => "behind another start",
+        Status::EarlyStop => "rows held out gained no more: the best state was kept",
+        Status::Diverged => "it diverged and the last good state was kept: try a smaller --rate",
     };
     format!(
         "{}{}: {} rows of {} columns learned in {seconds:.1} s\n\

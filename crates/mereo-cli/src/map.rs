@@ -1,10 +1,8 @@
 //! `mereo map`: rows on a page, so that a person can look at them.
 
 mod args;
-mod chain;
 mod made;
 mod onto;
-mod page;
 mod points;
 
 use std::path::Path;
@@ -13,7 +11,6 @@ use std::process::ExitCode;
 use mereo_core::{Error, Result};
 
 pub(crate) use args::MapArgs;
-pub(crate) use page::{Asked, is_map, report};
 pub(crate) use points::show;
 
 use crate::output::{self, Voice};

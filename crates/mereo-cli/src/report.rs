@@ -4,11 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mereo::{Fitted, Names, with_data, write_report};
+use mereo::{Data, Fitted, Mapped, Names, with_data, write_report};
 use mereo_core::{Error, ModelFile, Picture, Result};
 
 use crate::args::{Reading, Threads, size};
-use crate::map;
 use crate::output::{self, Voice};
 
 /// Write a page that shows what a model learned
@@ -62,7 +61,7 @@ pub(crate) fn run(args: &ReportArgs, voice: Voice) -> Result<ExitCode> {
     let inputs = [Some(&args.model), args.data.as_ref()].into_iter().flatten().chain(&args.beside);
     output::check_output(&args.output, &inputs.map(PathBuf::as_path).collect::<Vec<_>>())?;
     let file = ModelFile::read(&args.model)?;
-    if map::is_map(&file) {
+    if Mapped::is_in(&file) {
         return map_page(args, file, voice);
     }
     let mut fitted = Fitted::from_file(file, &args.model)?;
@@ -102,19 +101,26 @@ pub(crate) fn run(args: &ReportArgs, voice: Voice) -> Result<ExitCode> {
 
 /// The page of a map, which is no model of columns.
 fn map_page(args: &ReportArgs, file: ModelFile, voice: Voice) -> Result<ExitCode> {
+    let mapped = Mapped::from_file(file, &args.model)?;
     let stem = args.model.file_stem().unwrap_or_default().to_string_lossy();
     let title = args.title.as_deref().unwrap_or(&stem);
     let context = args.threads.context(0)?;
     let picture = args.picture.map(|(height, width)| Picture { height, width, channels: 1 });
-    let asked = map::Asked {
-        map: &args.model,
-        data: args.data.as_deref(),
-        reading: &args.reading,
-        title,
-        picture,
-        output: &args.output,
-    };
-    map::report(file, &asked, &context, voice)?;
+    // A map of distances alone has no rows that could be shown.
+    match args.data.as_deref().filter(|_| mapped.map.columns().is_some()) {
+        None => mapped.write_report::<f64>(None, title, picture, &args.output, &context)?,
+        Some(path) => {
+            let in_data = |e: Error| e.in_file(path);
+            let data = match args.reading.open(path, &context, voice)? {
+                Data::F32(held) => Data::F32(mapped.align(held).map_err(in_data)?),
+                Data::F64(held) => Data::F64(mapped.align(held).map_err(in_data)?),
+            };
+            with_data!(&data, held => {
+                let source = Some(held.source());
+                mapped.write_report(source, title, picture, &args.output, &context).map_err(in_data)?;
+            });
+        }
+    }
     voice.say(format_args!("the report is {}", args.output.display()));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,7 @@
 //! `mereo segment`: cuts objects out of a picture.
 
+mod show;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,6 +16,7 @@ use mereo_data::{Pixels, read_labels, read_pixels, write};
 use mereo_report::{FieldPage, MethodTried, ShownPicture, write_field};
 use serde_json::json;
 
+pub(crate) use self::show::show;
 use crate::args::Threads;
 use crate::interrupt;
 use crate::output::{self, Voice};
@@ -151,11 +154,12 @@ pub(crate) fn run(args: &SegmentArgs, voice: Voice) -> Result<ExitCode> {
     }
     let start = Instant::now();
     let picture = read_pixels(&args.picture)?;
-    let marks = args.scribbles.as_ref().map(|path| scribbles(path, &picture)).transpose()?;
     let colours = match &args.model {
         Some(path) => Some(Colours::from_file(ModelFile::read(path)?, path)?),
         None => None,
     };
+    let known = colours.as_ref().map_or(&[][..], Colours::values);
+    let marks = args.scribbles.as_ref().map(|path| scribbles(path, &picture, known)).transpose()?;
     let learned = colours.as_ref().and_then(Colours::strength);
     let params = SegmentParams {
         telling: match args.telling {
@@ -238,8 +242,9 @@ fn grey(picture: &Pixels, bytes: Vec<u8>) -> Pixels {
     Pixels { height: picture.height, width: picture.width, channels: 1, bytes }
 }
 
-/// Reads scribbles, which must be as large as the picture. 255 and 128 alone are object and background.
-fn scribbles(path: &Path, picture: &Pixels) -> Result<Vec<u8>> {
+/// Reads scribbles, which must be as large as the picture. 255 and 128 alone are object and background,
+/// unless a model knows them as labels.
+fn scribbles(path: &Path, picture: &Pixels, known: &[u8]) -> Result<Vec<u8>> {
     let mut marks = read_labels(path)?;
     if (marks.height, marks.width) != (picture.height, picture.width) {
         let found = format!("{} x {} pixels", marks.width, marks.height);
@@ -247,7 +252,8 @@ fn scribbles(path: &Path, picture: &Pixels) -> Result<Vec<u8>> {
             format!("as many as the picture has, {} x {}", picture.width, picture.height);
         return Err(Error::found(Place::file(path), found, expected));
     }
-    if marks.bytes.iter().all(|m| matches!(m, 0 | 128 | 255)) {
+    let labels = known.contains(&128) || known.contains(&255);
+    if !labels && marks.bytes.iter().all(|m| matches!(m, 0 | 128 | 255)) {
         for mark in &mut marks.bytes {
             *mark = match *mark {
                 255 => 1,

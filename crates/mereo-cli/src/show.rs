@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mereo::{AnyModel, Fitted};
+use mereo::segment::Colours;
+use mereo::{AnyModel, Fitted, Mapped};
 use mereo_core::{
     Appearance, ComponentsView, ModelFile, PartsView, Picture, Result, Status, column_name,
 };
 use serde_json::{Value, json};
 
 use crate::fit::sizes_in_words;
-use crate::{map, output};
+use crate::{map, output, segment};
 
 /// Columns named for each part.
 const STRONGEST: usize = 8;
@@ -52,8 +53,12 @@ pub(crate) struct ShowArgs {
 
 pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     let file = ModelFile::read(&args.model)?;
-    if map::is_map(&file) {
+    if Mapped::is_in(&file) {
         map::show(file, &args.model, args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if file.manifest.model == Colours::KIND {
+        segment::show(file, &args.model, args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     let shapes: serde_json::Map<String, Value> =
@@ -232,6 +237,9 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
             Status::Converged => "converged",
             Status::PassLimit => "still rising when the passes ran out",
             Status::Interrupted => "interrupted",
+            Status::Behind => "behind another start",
+            Status::EarlyStop => "stopped when rows held out gained no more",
+            Status::Diverged => "diverged: the last good state was kept",
         };
         writeln!(
             text,

@@ -20,6 +20,7 @@ mod real;
 mod rows;
 mod source;
 mod table;
+mod view;
 
 pub use about::{About, ColumnKind, Labels, Picture, column_name};
 pub use context::{Context, Random, Stop, draw};
@@ -30,9 +31,9 @@ pub use files::{
 pub use fingerprint::Fingerprint;
 pub use gaussians::Gaussians;
 pub use learn::{
-    Answer, Checkpoints, Facts, Learned, Learner, Lent, Memory, Observer, Pass, Plan, Record,
-    Remote, Request, Restart, RowTask, Schedule, Silent, Start, Statistics, Status, Training,
-    gather, learn, map_rows, pack, unpack,
+    Answer, Checkpoints, Deal, Descender, Facts, Learned, Learner, Lent, Look, Memory, Observer,
+    Pass, Pieces, Plan, Record, Remote, Request, Restart, RowTask, RowsTask, Schedule, Silent,
+    Start, Statistics, Status, Told, Training, descend, gather, learn, map_rows, pack, unpack,
 };
 #[doc(hidden)]
 pub use model::about_of;
@@ -51,6 +52,7 @@ pub use real::Real;
 pub use rows::sample_rows;
 pub use source::{Batch, Block, Lane, Source, batch_rows};
 pub use table::{Absent, AnyTable, Cells, Dense, Sparse, Table, check_cells};
+pub use view::View;
 
 // What the macros of this crate write.
 #[doc(hidden)]

@@ -72,6 +72,9 @@ pub trait Real:
     /// The natural logarithm of a positive number, which loops over many can be vectorised with.
     #[must_use]
     fn quick_ln(self) -> Self;
+    /// The square root, which loops over many can be vectorised with.
+    #[must_use]
+    fn root(self) -> Self;
     /// A source of such cells, as one of either type.
     fn lend(source: &dyn Source<Self>) -> Lent<'_>;
     /// What a model can do with rows of such cells.
@@ -128,6 +131,10 @@ macro_rules! real {
             #[inline(always)]
             fn quick_ln(self) -> Self {
                 $ln(self)
+            }
+            #[inline(always)]
+            fn root(self) -> Self {
+                self.sqrt()
             }
             fn lend(source: &dyn Source<Self>) -> Lent<'_> {
                 Lent::$lent(source)

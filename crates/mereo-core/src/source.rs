@@ -25,9 +25,28 @@ pub fn batch_rows(columns: usize) -> usize {
 
 /// How many batches of this size go into one shard: a few, unless they are large, or so few in all
 /// that there would be no work for many.
-fn shard_batches(batches: usize, batch_rows: usize, columns: usize) -> usize {
+pub(crate) fn shard_batches(batches: usize, batch_rows: usize, columns: usize) -> usize {
     let by_size = SHARD_BATCHES * BATCH_CELLS / (batch_rows * columns).max(1);
     by_size.min(batches.div_ceil(MANY_SHARDS)).clamp(1, SHARD_BATCHES)
+}
+
+/// How many rows of a sparse table with so many stored cells go into one batch.
+pub(crate) fn sparse_batch_rows(rows: usize, stored: usize) -> usize {
+    // A sparse row costs what it stores, not what it could hold. The more rows, the more
+    // entries of a batch share a column; but all lanes should have something to do.
+    let most = rows.div_ceil(8).max(256);
+    let each = (8 * BATCH_CELLS / (stored / rows.max(1)).max(1)).clamp(64, 8192).min(most);
+    // All batches alike, and as many in every shard, so that no thread waits for
+    // another's larger ones.
+    let batches = rows.div_ceil(each).next_multiple_of(SPARSE_SHARDS);
+    let batches = batches.min(rows.div_ceil(64)).max(1);
+    rows.div_ceil(batches).max(1)
+}
+
+/// How many batches of a sparse table go into one shard: their statistics are large beside what a
+/// batch stores.
+pub(crate) fn sparse_shard_batches(batches: usize) -> usize {
+    batches.div_ceil(SPARSE_SHARDS).clamp(1, SHARD_BATCHES)
 }
 
 /// The cells of one batch.
@@ -253,18 +272,7 @@ impl<T: Real> Source<T> for Table<T> {
     fn batch_rows(&self) -> usize {
         match self.cells() {
             Cells::Dense(_) => batch_rows(Table::columns(self)),
-            // A sparse row costs what it stores, not what it could hold. The more rows, the more
-            // entries of a batch share a column; but all lanes should have something to do.
-            Cells::Sparse(cells) => {
-                let stored = cells.values().len() / cells.rows().max(1);
-                let most = cells.rows().div_ceil(8).max(256);
-                let rows = (8 * BATCH_CELLS / stored.max(1)).clamp(64, 8192).min(most);
-                // All batches alike, and as many in every shard, so that no thread waits for
-                // another's larger ones.
-                let batches = cells.rows().div_ceil(rows).next_multiple_of(SPARSE_SHARDS);
-                let batches = batches.min(cells.rows().div_ceil(64)).max(1);
-                cells.rows().div_ceil(batches).max(1)
-            }
+            Cells::Sparse(cells) => sparse_batch_rows(cells.rows(), cells.values().len()),
         }
     }
 
@@ -273,8 +281,7 @@ impl<T: Real> Source<T> for Table<T> {
             Cells::Dense(_) => {
                 shard_batches(self.batches(), self.batch_rows(), Table::columns(self))
             }
-            // Their statistics are large beside what a batch stores.
-            Cells::Sparse(_) => self.batches().div_ceil(SPARSE_SHARDS).clamp(1, SHARD_BATCHES),
+            Cells::Sparse(_) => sparse_shard_batches(self.batches()),
         }
     }
 

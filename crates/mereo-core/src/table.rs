@@ -34,15 +34,7 @@ impl<T: Real> Dense<T> {
                 format!("{rows} rows x {columns} columns"),
             ));
         }
-        let place = |at: usize| Place::at_row(at / columns.max(1)).column(at % columns.max(1));
-        let pieces: Vec<&[T]> = values.chunks(PIECE).collect();
-        let checked = map_in_parallel(pieces.len(), |piece| {
-            check_cells(pieces[piece], |at| place(piece * PIECE + at))
-        });
-        let mut complete = true;
-        for piece in checked {
-            complete &= piece?;
-        }
+        let complete = check_rows(columns, &values)?;
         Ok(Self { rows, columns, values, complete })
     }
 
@@ -133,6 +125,20 @@ pub fn check_cells<T: Real>(values: &[T], place: impl Fn(usize) -> Place) -> Res
     Ok(complete)
 }
 
+/// Checks rows that lie one after another, on all threads; says whether no cell is missing.
+pub(crate) fn check_rows<T: Real>(columns: usize, values: &[T]) -> Result<bool> {
+    let place = |at: usize| Place::at_row(at / columns.max(1)).column(at % columns.max(1));
+    let pieces: Vec<&[T]> = values.chunks(PIECE).collect();
+    let checked = map_in_parallel(pieces.len(), |piece| {
+        check_cells(pieces[piece], |at| place(piece * PIECE + at))
+    });
+    let mut complete = true;
+    for piece in checked {
+        complete &= piece?;
+    }
+    Ok(complete)
+}
+
 /// What a cell that is not stored in a sparse table means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -170,52 +176,7 @@ impl<T: Real> Sparse<T> {
         values: Vec<T>,
         absent: Absent,
     ) -> Result<Self> {
-        let broken =
-            |found: String, expected: &str| Err(Error::found(Place::default(), found, expected));
-        if starts.first() != Some(&0) || starts.last() != Some(&values.len()) {
-            return broken(
-                format!("row starts from {:?} to {:?}", starts.first(), starts.last()),
-                "starts from 0 to the number of stored values",
-            );
-        }
-        if indices.len() != values.len() {
-            return broken(
-                format!("{} column indices for {} values", indices.len(), values.len()),
-                "as many indices as values",
-            );
-        }
-        if let Some(row) = starts.windows(2).position(|pair| pair[0] > pair[1]) {
-            return broken(format!("row {row} ending before it starts"), "rising row starts");
-        }
-        for (row, pair) in starts.windows(2).enumerate() {
-            let row_indices = &indices[pair[0]..pair[1]];
-            if let Some([left, right, ..]) = row_indices.windows(2).find(|w| w[0] >= w[1]) {
-                return Err(Error::found(
-                    Place::at_row(row),
-                    format!("column {left} stored before column {right}"),
-                    "each column at most once, in rising order",
-                ));
-            }
-            if let Some(&last) = row_indices.last()
-                && last as usize >= columns
-            {
-                return Err(Error::found(
-                    Place::at_row(row),
-                    format!("column index {last}"),
-                    format!("an index below {columns}"),
-                ));
-            }
-        }
-        let place =
-            |at: usize| Place::at_row(starts.partition_point(|&s| s <= at) - 1).column(indices[at]);
-        if let Some(at) = values.iter().position(|v| v.is_missing()) {
-            return Err(Error::found(
-                place(at),
-                "NaN",
-                "a number: leave unknown cells out of a sparse table",
-            ));
-        }
-        check_cells(&values, place)?;
+        check_entries(columns, &starts, &indices, &values)?;
         Ok(Self { columns, starts, indices, values, absent })
     }
 
@@ -254,6 +215,61 @@ impl<T: Real> Sparse<T> {
         let range = self.starts[row]..self.starts[row + 1];
         (&self.indices[range.clone()], &self.values[range])
     }
+}
+
+/// Checks the parts of a compressed-row table.
+pub(crate) fn check_entries<T: Real>(
+    columns: usize,
+    starts: &[usize],
+    indices: &[u32],
+    values: &[T],
+) -> Result<()> {
+    let broken =
+        |found: String, expected: &str| Err(Error::found(Place::default(), found, expected));
+    if starts.first() != Some(&0) || starts.last() != Some(&values.len()) {
+        return broken(
+            format!("row starts from {:?} to {:?}", starts.first(), starts.last()),
+            "starts from 0 to the number of stored values",
+        );
+    }
+    if indices.len() != values.len() {
+        return broken(
+            format!("{} column indices for {} values", indices.len(), values.len()),
+            "as many indices as values",
+        );
+    }
+    if let Some(row) = starts.windows(2).position(|pair| pair[0] > pair[1]) {
+        return broken(format!("row {row} ending before it starts"), "rising row starts");
+    }
+    for (row, pair) in starts.windows(2).enumerate() {
+        let row_indices = &indices[pair[0]..pair[1]];
+        if let Some([left, right, ..]) = row_indices.windows(2).find(|w| w[0] >= w[1]) {
+            return Err(Error::found(
+                Place::at_row(row),
+                format!("column {left} stored before column {right}"),
+                "each column at most once, in rising order",
+            ));
+        }
+        if let Some(&last) = row_indices.last()
+            && last as usize >= columns
+        {
+            return Err(Error::found(
+                Place::at_row(row),
+                format!("column index {last}"),
+                format!("an index below {columns}"),
+            ));
+        }
+    }
+    let place =
+        |at: usize| Place::at_row(starts.partition_point(|&s| s <= at) - 1).column(indices[at]);
+    if let Some(at) = values.iter().position(|v| v.is_missing()) {
+        return Err(Error::found(
+            place(at),
+            "NaN",
+            "a number: leave unknown cells out of a sparse table",
+        ));
+    }
+    check_cells(values, place).map(drop)
 }
 
 /// The numbers of a table.

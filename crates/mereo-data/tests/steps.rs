@@ -470,3 +470,29 @@ fn hostile_json_is_refused() {
     let sound = r#"{"columns":1,"steps":[{"step":"log"},{"step":"equalise","levels":[0,1]}]}"#;
     assert!(serde_json::from_str::<Steps>(sound).is_ok());
 }
+
+#[test]
+fn means_of_rows_and_columns_are_drawn_to_all_and_come_back() {
+    // Three users, three films; the last film was rated once, and user 2 said nothing.
+    let stars = vec![5.0, 3.0, 1.0, 4.0];
+    let cells = Sparse::new(3, vec![0, 3, 4, 4], vec![0, 1, 2, 0], stars, Absent::Unobserved);
+    let table = Table::from(cells.unwrap());
+    let steps = Steps::learn(&["remove-means".parse().unwrap()], &table, &Context::new(0)).unwrap();
+    let mean = 13.0 / 4.0;
+    let film = |sum: f64, n: f64| mean + (sum / n - mean) * n / (n + 5.0);
+    let films = [film(9.0, 2.0), film(3.0, 1.0), film(1.0, 1.0)];
+    let mut lane = table.lane(0..1).unwrap();
+    let batch = lane.next_batch().unwrap().unwrap();
+    let facts = steps.facts(&batch).unwrap();
+    let mut nothing = vec![0.0; 9];
+    steps.undo(&mut nothing, Some(&facts)).unwrap();
+    let user = (9.0 - films.iter().sum::<f64>()) / 8.0;
+    for (d, film) in films.iter().enumerate() {
+        assert!((nothing[d] - (film + user)).abs() < 1e-12, "{nothing:?}");
+        assert!((nothing[6 + d] - film).abs() < 1e-12, "{nothing:?}");
+    }
+    let ready = steps.apply(table.clone()).unwrap();
+    let Cells::Sparse(ready) = ready.cells() else { panic!("sparse tables stay sparse") };
+    assert!((ready.values()[2] - (1.0 - films[2] - user)).abs() < 1e-12);
+    assert!(!steps.has_density());
+}

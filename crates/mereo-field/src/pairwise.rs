@@ -101,7 +101,8 @@ pub trait Pairwise: Sync {
     where
         Self: Sized,
     {
-        -self.score(labels)
+        // Not -0 where nothing counts.
+        0.0 - self.score(labels)
     }
 }
 

@@ -92,6 +92,7 @@ fn whole(
         bound: -map.cost().value,
         log_likelihood: None,
         likelihood_unknown: true,
+        held_out: Vec::new(),
         passes,
         status: if interrupted { Status::Interrupted } else { status },
         best,

@@ -24,6 +24,8 @@ pub struct Step {
     pub steps: usize,
     /// What the map costs now.
     pub cost: f64,
+    /// What went wrong that does not end the journey: a checkpoint that could not be written.
+    pub warning: Option<String>,
 }
 
 /// How a map is made: seed, threads, stop flag, checkpoints and somebody who watches.
@@ -75,12 +77,13 @@ pub(crate) struct Keeper<'a> {
     checkpoints: Option<&'a Checkpoints>,
     identity: String,
     last: Instant,
+    warning: Option<String>,
 }
 
 impl<'a> Keeper<'a> {
     /// Keeps checkpoints of what this identity tells from all else.
     pub(crate) fn new(checkpoints: Option<&'a Checkpoints>, identity: String) -> Self {
-        Self { checkpoints, identity, last: Instant::now() }
+        Self { checkpoints, identity, last: Instant::now(), warning: None }
     }
 
     /// What is to be gone on from, if that is wanted and there.
@@ -129,7 +132,17 @@ impl<'a> Keeper<'a> {
                 file.insert(name, Tensor::new(vec![values.len()], values.clone()));
             }
         }
-        file.write(path)
+        // That it cannot be written (the disk is full, say) is no reason to end what took long.
+        self.warning = file
+            .write(path)
+            .err()
+            .map(|e| format!("the map is made on without a new checkpoint: {e}"));
+        Ok(())
+    }
+
+    /// What went wrong when the last checkpoint was written, told once.
+    pub(crate) fn warning(&mut self) -> Option<String> {
+        self.warning.take()
     }
 }
 

@@ -245,9 +245,9 @@ pub(crate) fn scale(
             format!("at most {MOST}, since all pairs are looked at; learn from fewer landmarks"),
         ));
     }
-    // Equal rows are one point, where unequal points would cost without end.
-    let (first_of, merged) = if cost == PairCost::Sammon {
-        let first_of = first_equals(given);
+    // Equal rows are one point, where unequal points would cost without end, or where all are equal.
+    let first_of = first_equals(given);
+    let (first_of, merged) = if cost == PairCost::Sammon || first_of.iter().all(|&i| i == 0) {
         let distinct: Vec<usize> = (0..rows).filter(|&i| first_of[i] == i).collect();
         let mut weights = vec![0.0; rows];
         for (i, &first) in first_of.iter().enumerate() {
@@ -289,7 +289,15 @@ pub(crate) fn scale(
             saved.past.step += stretch;
             saved.past.costs.push(after);
             let step = saved.past.step;
-            (journey.watch)(&Step { start, starts, step, steps: params.steps, cost: after });
+            let warning = keeper.warning();
+            (journey.watch)(&Step {
+                start,
+                starts,
+                step,
+                steps: params.steps,
+                cost: after,
+                warning,
+            });
             keeper.keep(&saved, false)?;
             if before - after <= params.tolerance * after || after < 1e-24 {
                 break Status::Converged;

@@ -348,6 +348,9 @@ fn odd_data_has_a_right_answer_or_a_clear_error() {
                         let finite = map.points().iter().all(|y| y.is_finite());
                         assert!(finite, "{name} by {}", method.name());
                         assert!(map.cost().value.is_finite(), "{name} by {}", method.name());
+                        if *name == "equal rows" {
+                            assert_eq!(map.quality().trustworthiness, 1.0, "{}", method.name());
+                        }
                         let placed = Placer::new(&map);
                         let new = Rows::read_about(table, placed.centre().unwrap()).unwrap();
                         let placed = placed.rows(&new).unwrap();

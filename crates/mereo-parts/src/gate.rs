@@ -11,6 +11,12 @@
 //! `g(1/T)` the derivative of `Σ_k g_k G_k` by `1/T` is `-Var_g(G) <= 0`. So `T` is a step size:
 //! `T = n` is the papers' standard update, `T = 1` their r-tied one, and annealing moves between.
 //!
+//! *Softness.* That gate hardens however little it is told, as every pass starts from the one before. Where columns may be
+//! observed by few rows, `α Σ_d H(g_d)` is added to the bound, H the entropy. Climbing from the gate a,
+//! `-Σ_k g G + α H(g) - T KL(g ‖ a)` is largest at `g_dk ∝ a_dk^{T/(T+α)} exp(-G_dk/(T+α))`, and where such steps end,
+//! `g_dk ∝ exp(-G_dk/α)`. With α = 1 this is the posterior of the part that owns the column, all parts being as
+//! likely before: a column of few rows stays shared, one of many belongs to one part.
+//!
 //! A *factorised* gate is not tied: every row has its own, `g^c_dk ∝ a_dk exp(-Σ_j m_ckj ε_cdkj)`
 //! (see `per_row.rs`), and its prior `a` is their mean over the rows that observe the column.
 //! With an *entropic prior* `P(a_d) ∝ exp(α Σ_k a_dk log a_dk)`, `a` is the most probable one
@@ -108,6 +114,18 @@ pub(crate) fn check_entropic(entropic: f64, own: bool) -> Result<()> {
     Ok(())
 }
 
+/// Whether so many imagined rows make sense; `own` if gates are those of single rows.
+pub(crate) fn check_shrinkage(rows: Option<f64>, own: bool) -> Result<()> {
+    if own && rows.is_some_and(|rows| rows > 0.0) {
+        let problem = "it needs a gate that all rows share, not a factorised one";
+        return Err(Error::option("shrinkage", problem));
+    }
+    mereo_core::slots::Shrinkage::check(rows)
+}
+
+/// How soft gates of sparse tables are: see the module.
+pub(crate) const SOFTNESS: f64 = 1.0;
+
 /// Moves the gate `[D, K]`, which is also its own prior, against the expected errors `[D, K]`.
 ///
 /// `temperature` is that of a column observed by all `rows`; one observed by `n_d` of them has
@@ -118,6 +136,7 @@ pub(crate) fn move_gate(
     observed: &[f64],
     rows: f64,
     temperature: f64,
+    softness: f64,
 ) {
     let parts = gate.len() / observed.len().max(1);
     for (d, &n) in observed.iter().enumerate() {
@@ -129,7 +148,7 @@ pub(crate) fn move_gate(
         let mut logs: Vec<f64> = gate[range.clone()]
             .iter()
             .zip(&errors[range.clone()])
-            .map(|(a, g)| a.ln() - g / own)
+            .map(|(a, g)| own / (own + softness) * (a.ln() - g / own))
             .collect();
         if n > 0.0 {
             softmax(&mut logs);
@@ -138,6 +157,14 @@ pub(crate) fn move_gate(
             gate[range].copy_from_slice(&logs);
         }
     }
+}
+
+/// `α Σ_d H(g_d)`: what softness adds to the bound.
+pub(crate) fn log_softness(gate: &[f64], softness: f64) -> f64 {
+    if softness == 0.0 {
+        return 0.0;
+    }
+    -softness * gate.iter().filter(|g| **g > 0.0).map(|g| g * g.ln()).sum::<f64>()
 }
 
 /// The prior of gates per row, `[D, K]`, from how much of each column's rows each part has:

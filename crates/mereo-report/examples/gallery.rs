@@ -143,6 +143,7 @@ fn training(rows: usize, restarts: usize, level: f64) -> Training {
         bound: last(&restarts[best]),
         log_likelihood: None,
         likelihood_unknown: false,
+        held_out: Vec::new(),
         passes: restarts[best].bounds.len() - 1,
         status: restarts[best].status,
         best,

@@ -34,6 +34,7 @@ mod compared;
 mod components;
 mod features;
 mod field;
+mod galleries;
 mod gates;
 mod layers;
 mod map;
@@ -64,7 +65,8 @@ use mereo_core::{Result, write_atomically};
 pub use field::{FieldPage, MethodTried, ShownPicture, render_field, write_field};
 pub use map::{MapPage, render_map, write_map};
 pub use subject::{
-    Combination, Compared, Drawn, FeaturesView, ShownClasses, ShownLayer, ShownRows, Subject,
+    Combination, Compared, Drawn, FeaturesView, Gallery, ShownClasses, ShownLayer, ShownRows,
+    Subject,
 };
 
 /// The page, as text.

@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 
 use crate::view::View;
 use crate::{
-    about, classes, compared, components, features, layers, parts, rows, samples, scores, sizes,
-    summary, text, training,
+    about, classes, compared, components, features, galleries, layers, parts, rows, samples,
+    scores, sizes, summary, text, training,
 };
 
 pub(crate) const STYLE: &str = include_str!("style.css");
@@ -38,7 +38,7 @@ pub(crate) fn policy(scripts: &[&str]) -> String {
 
 pub(crate) fn page(view: &View<'_>) -> Markup {
     let title = text::name(view.subject.title);
-    let sections: Vec<Section> = [
+    let mut sections: Vec<Section> = [
         parts::section(view),
         components::section(view),
         features::section(view),
@@ -50,11 +50,12 @@ pub(crate) fn page(view: &View<'_>) -> Markup {
         rows::section(view),
         samples::section(view),
         scores::section(view),
-        Some(about::section(view)),
     ]
     .into_iter()
     .flatten()
     .collect();
+    sections.extend(galleries::sections(view));
+    sections.push(about::section(view));
     let aspect = view.canvas.map_or(1.0, |c| c.aspect());
     document(&title, aspect, &summary::summary(view), &sections)
 }

@@ -260,7 +260,7 @@ fn words(view: &View<'_>, parts: &PartsView<'_>, k: usize) -> Markup {
         let cloud = |words: &[usize], side: &str| {
             html! {
                 @if !words.is_empty() {
-                    p.cloud class=(side) {
+                    p class={ "cloud " (side) } {
                         @for &d in words {
                             (word(view, d, parts.state(k, j)[d], means[d], away[d].abs() / widest)) " "
                         }

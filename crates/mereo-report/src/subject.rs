@@ -38,6 +38,8 @@ pub struct Subject<'a> {
     pub typical: Option<&'a [Vec<String>]>,
     /// A few rows that the model drew.
     pub samples: Option<&'a Dense<f64>>,
+    /// Series of pictures of a kind of model's own.
+    pub galleries: &'a [Gallery<'a>],
     /// The classes that states depend on, if they do.
     pub classes: Option<ShownClasses<'a>>,
     /// The log densities of many rows.
@@ -71,6 +73,7 @@ impl<'a> Subject<'a> {
             rows: None,
             typical: None,
             samples: None,
+            galleries: &[],
             classes: None,
             scores: None,
             compared: &[],
@@ -78,6 +81,45 @@ impl<'a> Subject<'a> {
             data_file: None,
         }
     }
+}
+
+/// Rows to be shown as pictures, line by line.
+///
+/// ```
+/// use mereo_core::{Dense, Manifest, Picture};
+/// use mereo_report::{Gallery, Subject, render};
+/// let rows = Dense::new(2, 4, vec![0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0])?;
+/// let gallery = Gallery {
+///     id: "between",
+///     short: "Between",
+///     heading: "From one to another",
+///     about: "What lies between.",
+///     rows: &rows,
+///     across: 2,
+///     signed: false,
+/// };
+/// let picture = Some(Picture { height: 2, width: 2, channels: 1 });
+/// let manifest = Manifest { picture, ..Manifest::new("vae") };
+/// let page = render(&Subject { galleries: &[gallery], samples: Some(&rows), ..Subject::new("a", &manifest) });
+/// assert!(page.contains("From one to another"));
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Gallery<'a> {
+    /// Its anchor on the page.
+    pub id: &'static str,
+    /// What the table of contents calls it.
+    pub short: &'a str,
+    /// Its heading.
+    pub heading: &'a str,
+    /// What is to be seen, in a sentence or two.
+    pub about: &'a str,
+    /// The rows.
+    pub rows: &'a Dense<f64>,
+    /// How many stand in a line.
+    pub across: usize,
+    /// Whether numbers are weights about 0, each row in a unit of its own, and not cells.
+    pub signed: bool,
 }
 
 /// A model's likelihood, and how many numbers it took to reach it.

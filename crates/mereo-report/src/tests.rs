@@ -62,6 +62,7 @@ fn training() -> Training {
         bound: -123.0,
         log_likelihood: None,
         likelihood_unknown: false,
+        held_out: Vec::new(),
         passes: 2,
         status: Status::Converged,
         best: 1,

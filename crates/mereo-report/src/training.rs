@@ -58,6 +58,7 @@ fn curves(training: &Training, shown: &[usize]) -> Markup {
         .iter()
         .flat_map(|&r| training.restarts[r].bounds.iter().copied().enumerate())
         .map(|(pass, bound)| (pass, per_row(bound, training.rows)))
+        .chain(training.held_out.iter().copied().enumerate())
         .filter(|(_, bound)| bound.is_finite())
         .collect();
     let passes = finite.iter().map(|&(pass, _)| pass).max().unwrap_or(0);
@@ -82,7 +83,9 @@ fn curves(training: &Training, shown: &[usize]) -> Markup {
         let points = points.map(|(i, &b)| (i as f64, per_row(b, training.rows)));
         chart::line(points, &x, &y)
     };
+    let judged = training.held_out.iter().enumerate().map(|(pass, &bound)| (pass as f64, bound));
     let inside = html! {
+        @if !training.held_out.is_empty() { path.other d=(chart::line(judged, &x, &y)) {} }
         @for &r in shown.iter().filter(|&&r| r != training.best) {
             path.other d=(path(&training.restarts[r])) {}
         }
@@ -98,6 +101,7 @@ fn curves(training: &Training, shown: &[usize]) -> Markup {
             (chart::frame(&about, (&x, "pass"), (&y, "bound, nats a row"), &inside))
             figcaption {
                 span.line-key.winner { "best start" }
+                @if !training.held_out.is_empty() { " " span.line-key.other { "rows held out" } }
                 @if shown.len() > 1 { " " span.line-key.other { "other starts" } }
                 @if cut {
                     " What lies below is cut off: the lowest bound was " (text::number(all)) "."
@@ -139,5 +143,8 @@ fn ending(status: Status) -> &'static str {
         Status::Converged => "converged",
         Status::PassLimit => "passes ran out",
         Status::Interrupted => "interrupted",
+        Status::Behind => "given up, far behind",
+        Status::EarlyStop => "stopped early",
+        Status::Diverged => "diverged",
     }
 }

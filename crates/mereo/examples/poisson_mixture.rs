@@ -1,18 +1,17 @@
 //! A model that mereo does not ship, written against its public interface: a mixture of Poisson
 //! distributions, for counts. It fits, streams, saves, opens and obeys the laws of every model.
 //!
-//! A row is made by one of N components, j with probability `b_j`, and its counts are independent given j:
-//! `log P(x | j) = Σ_d (x_d log λ_jd - λ_jd - log x_d!)`. Setting the derivatives of the expected log
-//! likelihood to zero gives `b_j = Σ_c r_cj / C` and `λ_jd = Σ_c r_cj x_cd / Σ_c r_cj` over the rows that observe
-//! column d, `r_cj ∝ b_j P(x_c | j)` being the posterior. A hundredth of the column's mean is added as if one more
-//! row had it, so that no rate is 0.
+//! A row is made by one of N components, j with probability `b_j`, and `log P(x | j) = Σ_d (x_d log λ_jd - λ_jd - log x_d!)`.
+//! With the posterior `r_cj ∝ b_j P(x_c | j)`, the expected log likelihood is largest at `b_j = Σ_c r_cj / C` and
+//! `λ_jd = Σ_c r_cj x_cd / Σ_c r_cj`, over the rows that observe column d. A hundredth of a row at the column's mean is added, so
+//! that no rate is 0.
 
 use std::path::Path;
 
 use mereo::slots::Survey;
 use mereo::{
     Batch, Context, Facts, Learner, Manifest, Model, ModelFile, Observer, ParamInfo, Params, Pass,
-    Plan, Real, Result, Score, ScoreKind, Source, Start, Statistics, Tensor, Training, learn, math,
+    Plan, Real, Result, Score, ScoreKind, Source, Start, Tensor, Training, learn, math,
 };
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -27,6 +26,7 @@ mereo::params! {
 
 impl Params for PoissonParams {
     type Model = PoissonMixture;
+
     fn declared() -> Vec<ParamInfo> {
         PoissonParams::declared()
     }
@@ -61,25 +61,12 @@ struct PoissonLearner<T> {
     survey: Survey<T>,
 }
 
-/// The bound; then of each component its weight, and of each column the weight of the rows that observe it
-/// and the sum of their counts.
-#[derive(Serialize, Deserialize)]
-struct Sums(Vec<f64>);
-
-impl Statistics for Sums {
-    fn merge(&mut self, other: &Self) {
-        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a += b);
-    }
-    fn reset(&mut self) {
-        self.0.fill(0.0);
-    }
-}
-
 impl<T: Real> Learner<T> for PoissonLearner<T> {
     const NAME: &'static str = "poisson mixture";
     type State = PoissonMixture;
     type Prepared = PoissonMixture;
-    type Statistics = Sums;
+    /// The bound; of each component its weight, and of each column the weight of its rows and the sum of their counts.
+    type Statistics = Vec<f64>;
     type Workspace = Vec<f64>;
 
     fn facts(&self) -> Facts {
@@ -88,24 +75,19 @@ impl<T: Real> Learner<T> for PoissonLearner<T> {
     fn prepare(&self, state: &PoissonMixture, _: Pass) -> PoissonMixture {
         state.clone()
     }
-    fn statistics(&self) -> Sums {
-        Sums(vec![0.0; 1 + self.components * (1 + 2 * self.survey.reference.len())])
+    fn statistics(&self) -> Vec<f64> {
+        vec![0.0; 1 + self.components * (1 + 2 * self.survey.reference.len())]
     }
     fn workspace(&self) -> Vec<f64> {
         vec![0.0; self.components]
     }
-    fn accumulate(
-        &self,
-        m: &PoissonMixture,
-        batch: &Batch<'_, T>,
-        r: &mut Vec<f64>,
-        sums: &mut Sums,
-    ) {
+    #[rustfmt::skip]
+    fn accumulate(&self, m: &PoissonMixture, batch: &Batch<'_, T>, r: &mut Vec<f64>, sums: &mut Vec<f64>) {
         let width = 1 + 2 * batch.columns;
         for row in 0..batch.rows {
             let weight = batch.weight(row);
-            sums.0[0] += weight * m.posterior(batch, row, r);
-            for (own, r) in sums.0[1..].chunks_exact_mut(width).zip(&*r) {
+            sums[0] += weight * m.posterior(batch, row, r);
+            for (own, r) in sums[1..].chunks_exact_mut(width).zip(&*r) {
                 own[0] += weight * r;
                 batch.for_each_observed(row, |d, x| {
                     own[1 + 2 * d] += weight * r;
@@ -114,17 +96,16 @@ impl<T: Real> Learner<T> for PoissonLearner<T> {
             }
         }
     }
-    fn bound(&self, sums: &Sums) -> f64 {
-        sums.0[0]
+    fn bound(&self, sums: &Vec<f64>) -> f64 {
+        sums[0]
     }
-    fn update(&self, state: &mut PoissonMixture, sums: &Sums, _: Pass) -> Vec<String> {
+    fn update(&self, state: &mut PoissonMixture, sums: &Vec<f64>, _: Pass) -> Vec<String> {
         let mean = &self.survey.moments.mean;
         let rates = state.rate.chunks_exact_mut(mean.len()).zip(&mut state.prior);
-        for (own, (rate, prior)) in sums.0[1..].chunks_exact(1 + 2 * mean.len()).zip(rates) {
+        for (own, (rate, prior)) in sums[1..].chunks_exact(1 + 2 * mean.len()).zip(rates) {
             *prior = own[0] / self.survey.moments.rows;
             for (d, rate) in rate.iter_mut().enumerate() {
-                let few = 0.01 * mean[d].max(1e-3);
-                *rate = (own[2 + 2 * d] + few) / (own[1 + 2 * d] + 0.01);
+                *rate = (own[2 + 2 * d] + 0.01 * mean[d].max(1e-3)) / (own[1 + 2 * d] + 0.01);
             }
         }
         Vec::new()
@@ -135,17 +116,12 @@ impl Model for PoissonMixture {
     const KIND: &'static str = "poisson-mixture";
     const TITLE: &'static str = "A mixture of Poisson distributions";
     const ABOUT: &'static str = "Counts that one of N components makes, column by column.";
-    const EXAMPLES: &'static [&'static str] =
-        &["mereo fit poisson-mixture counts.csv --components 3"];
     type Params = PoissonParams;
     mereo::capabilities!(score);
 
+    #[rustfmt::skip]
     fn fit<T: Real>(
-        params: &PoissonParams,
-        source: &dyn Source<T>,
-        plan: &Plan,
-        context: &Context,
-        observer: &mut dyn Observer,
+        params: &PoissonParams, source: &dyn Source<T>, plan: &Plan, context: &Context, observer: &mut dyn Observer,
     ) -> Result<(Self, Training)> {
         let survey = Survey::of(source, context)?;
         let (n, mean) = (params.components, survey.moments.mean.clone());

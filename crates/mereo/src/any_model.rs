@@ -7,8 +7,10 @@ use mereo_core::{
     Layers, LevelsView, Manifest, Model, ModelFile, PartsView, Predict, PredictCells, Real,
     Reconstruct, Result, Sample, Score,
 };
+use mereo_map::Map;
 
 use crate::models::model;
+use crate::segment::Colours;
 
 /// A model of any kind, and what it can do. Each question answers with the capability, or with
 /// nothing if a model of this kind does not have it.
@@ -93,8 +95,19 @@ impl AnyModel {
     pub fn from_file(file: ModelFile, path: &Path) -> Result<(Self, Manifest)> {
         let manifest = file.manifest.clone();
         let Some(kind) = model(&manifest.model) else {
-            let problem =
-                format!("it holds a `{}` model, which this mereo does not know", manifest.model);
+            let problem = match &*manifest.model {
+                Map::KIND => {
+                    "it holds a map, which is asked by `mereo map --onto`, `mereo report` and \
+                              `mereo show`"
+                        .to_owned()
+                }
+                Colours::KIND => {
+                    "it tells labels of pixels, and is used by `mereo segment --model` and \
+                                  `mereo show`"
+                        .to_owned()
+                }
+                other => format!("it holds a `{other}` model, which this mereo does not know"),
+            };
             return Err(Error::model_file(path, problem));
         };
         let model = kind.load(file, path)?;

@@ -177,6 +177,10 @@ pub(crate) fn memory() -> Option<u64> {
 /// Complains about results that the machine could not hold, before trying to.
 pub(crate) fn check_fits(rows: usize, columns: usize, bytes: usize) -> Result<()> {
     let wanted = (rows as u64).saturating_mul(columns as u64).saturating_mul(bytes as u64);
+    // Asking the system takes longer than looking at a row does.
+    if wanted <= SMALL {
+        return Ok(());
+    }
     let most = memory().unwrap_or(1 << 36);
     if wanted <= most {
         return Ok(());

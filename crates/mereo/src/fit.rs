@@ -12,6 +12,7 @@ use crate::data_of::{Held, memory};
 use crate::fitted::{Borrowed, own_names};
 use crate::models::{AnyParams, Rows, model};
 use crate::numbers::{Selected, without_words};
+use crate::seen::Seen;
 use crate::{Fitted, models};
 
 /// How often the means of a model are about in memory while it is learned: means and variances of
@@ -170,7 +171,8 @@ impl Fit {
             (Held::Stream(source), Some(steps)) => Box::new(steps.source(source)?),
         };
         let Self { plan, context, .. } = self;
-        let mut rows = Rows { source: T::lend(&*ready), plan, context, observer };
+        let ready = Seen::new(ready);
+        let mut rows = Rows { source: T::lend(&ready), plan, context, observer };
         let (params, sizes) = self.params.sized(&mut rows)?;
         manifest.params = params.to_json()?;
         manifest.sizes = sizes;
@@ -179,6 +181,7 @@ impl Fit {
             manifest.fingerprint = training.fingerprint.map(|own| own.to_string());
         }
         manifest.training = Some(training);
+        manifest.unobserved = ready.unobserved();
         drop(ready);
         Ok(Fitted { path: PathBuf::new(), model, manifest, steps })
     }

@@ -54,9 +54,9 @@
 //!
 //! [`models`] lists them with what can be chosen for each and what it can do; so does `docs/models.md`.
 //!
-//! | parts | mixtures | codebooks and features | linear | ratings |
-//! |---|---|---|---|---|
-//! | [`Mcvq`](parts::Mcvq), [`Mcfa`](parts::Mcfa) | [`Gmm`](mixture::Gmm), [`Student`](mixture::Student), [`DeepGmm`](mixture::DeepGmm) | [`Vq`](quantize::Vq), [`Gvq`](quantize::Gvq), [`Cvq`](quantize::Cvq) | [`Pca`](linear::Pca), [`Ppca`](linear::Ppca), [`Fa`](linear::Fa), [`Nmf`](linear::Nmf) | [`Aspect`](ratings::Aspect), [`Urp`](ratings::Urp), [`Bfa`](ratings::Bfa) |
+//! | parts | mixtures | codebooks and features | linear | ratings | networks |
+//! |---|---|---|---|---|---|
+//! | [`Mcvq`](parts::Mcvq), [`Mcfa`](parts::Mcfa) | [`Gmm`](mixture::Gmm), [`Student`](mixture::Student), [`DeepGmm`](mixture::DeepGmm) | [`Vq`](quantize::Vq), [`Gvq`](quantize::Gvq), [`Cvq`](quantize::Cvq) | [`Pca`](linear::Pca), [`Ppca`](linear::Ppca), [`Fa`](linear::Fa), [`Nmf`](linear::Nmf) | [`Aspect`](ratings::Aspect), [`Urp`](ratings::Urp), [`Bfa`](ratings::Bfa) | [`Ae`](neural::Ae), [`Vae`](neural::Vae) |
 //!
 //! A model of your own is a type that implements [`Model`]: `examples/poisson_mixture.rs` has a whole one.
 
@@ -67,17 +67,22 @@ mod align;
 mod align_sparse;
 mod any_model;
 mod data_of;
+mod elsewhere;
 mod fit;
 mod fitted;
+mod mapped;
 mod models;
 mod numbers;
 mod page;
+mod seen;
 
 pub use align::align as align_columns;
 pub use any_model::AnyModel;
 pub use data_of::{Data, Held};
+pub use elsewhere::{Ask, Elsewhere, Window, answer, merge_answers};
 pub use fit::Fit;
 pub use fitted::{Alike, Classified, Confusion, Criteria, Explained, Fitted, Shown, own_names};
+pub use mapped::{MapFit, Mapped};
 #[doc(inline)]
 pub use mereo_core::*;
 pub use mereo_data as data;
@@ -85,6 +90,7 @@ pub use mereo_field as field;
 pub use mereo_linear as linear;
 pub use mereo_map as map;
 pub use mereo_mixture as mixture;
+pub use mereo_neural as neural;
 pub use mereo_parts as parts;
 pub use mereo_quantize as quantize;
 pub use mereo_ratings as ratings;

@@ -39,6 +39,8 @@ macro_rules! for_each_model {
             aspect: $crate::ratings::Aspect,
             urp: $crate::ratings::Urp,
             bfa: $crate::ratings::Bfa,
+            ae: $crate::neural::Ae,
+            vae: $crate::neural::Vae,
         }
     };
 }
@@ -181,6 +183,7 @@ pub fn answers() -> Vec<Answer> {
     all.extend(mereo_mixture::answers());
     all.extend(mereo_linear::answers());
     all.extend(mereo_ratings::answers());
+    all.extend(mereo_neural::answers());
     all
 }
 

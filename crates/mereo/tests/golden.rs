@@ -3,10 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use mereo::AnyModel;
 use mereo::data::{ReadOptions, read};
 use mereo::quantize::codec::Coded;
-use mereo::{AnyTable, Cells, Context, Table, reconstruct, score};
+use mereo::{AnyModel, AnyTable, Cells, Context, Mapped, Table, reconstruct, score};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
@@ -78,6 +77,22 @@ fn files_of_models_without_densities_rebuild_as_they_did() {
         let Cells::Dense(then) = then.cells() else { panic!("text is dense") };
         for (at, (now, then)) in rebuilt.unwrap().values().iter().zip(then.values()).enumerate() {
             assert!((now - then).abs() < 1e-9 * (1.0 + then.abs()), "{name}, {at}: {now} {then}");
+        }
+    }
+}
+
+#[test]
+fn maps_of_format_1_place_rows_as_they_did() {
+    for name in ["tsne", "sammon", "pcoa"] {
+        let mapped = Mapped::open(&golden(&format!("map-{name}-1.safetensors"))).unwrap();
+        assert_eq!((mapped.map.params().method.name(), mapped.manifest.format), (name, 1));
+        assert_eq!(mapped.through(), ["pca"]);
+        let now = mapped.place(&table("rows.csv"), &Context::new(0)).unwrap();
+        let then = table(&format!("map-{name}-placed.csv"));
+        let Cells::Dense(then) = then.cells() else { panic!("text is dense") };
+        assert_eq!(now.len(), then.values().len());
+        for (at, (now, then)) in now.iter().zip(then.values()).enumerate() {
+            assert!((now - then).abs() < 1e-6 * (1.0 + then.abs()), "{name}, {at}: {now} {then}");
         }
     }
 }

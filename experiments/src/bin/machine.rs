@@ -103,7 +103,7 @@ fn lattice() -> Result<()> {
         let context = Context::new(0);
         let params =
             MeanFieldParams { sweeps: 2000, tolerance: 1e-7, trace: false, ..Default::default() };
-        let mean = grid_mean_field(&grid, &params, &context)?;
+        let mean = grid_mean_field(&grid, None, &params, &context)?;
         let beliefs =
             belief(&grid, &BeliefParams { sweeps: 300, tolerance: 1e-7, damping: 0.0 }, &context)?;
         let sites = (side * side) as f64;

@@ -205,6 +205,33 @@ fn models() -> Vec<Parts> {
             ],
         },
         Parts {
+            manifest: r#"{"format":1,"model":"ae","params":{"loss":"squared","layers":{"encoder":[{"Dense":{"inputs":2,"outputs":1}}],"decoder":[{"Dense":{"inputs":1,"outputs":2}},{"Activation":{"width":2,"function":"tanh"}}]}}}"#
+                .to_owned(),
+            tensors: vec![
+                tensor("centre", &[2], &[0.0, 1.0]),
+                tensor("code_mean", &[1], &[0.0]),
+                tensor("code_root", &[1, 1], &[1.0]),
+                tensor("decoder.0.bias", &[2], &[0.0; 2]),
+                tensor("decoder.0.weight", &[2, 1], &[1.0; 2]),
+                tensor("encoder.0.bias", &[1], &[0.5]),
+                tensor("encoder.0.weight", &[1, 2], &[1.0, -1.0]),
+                tensor("scale", &[2], &[1.0; 2]),
+            ],
+        },
+        Parts {
+            manifest: r#"{"format":1,"model":"vae","params":{"code":1,"layers":{"encoder":[{"Conv":{"from":{"height":1,"width":2,"channels":1},"to":{"height":1,"width":1,"channels":2},"kernel":2,"stride":2}}],"decoder":[{"Dense":{"inputs":1,"outputs":2}}]}}}"#
+                .to_owned(),
+            tensors: vec![
+                tensor("centre", &[2], &[0.0, 1.0]),
+                tensor("decoder.0.bias", &[2], &[0.0; 2]),
+                tensor("decoder.0.weight", &[2, 1], &[1.0; 2]),
+                tensor("encoder.0.bias", &[2], &[0.0; 2]),
+                tensor("encoder.0.weight", &[2, 2, 2, 1], &[0.1; 8]),
+                tensor("noise", &[2], &[1.0; 2]),
+                tensor("scale", &[2], &[1.0; 2]),
+            ],
+        },
+        Parts {
             manifest: r#"{"format":1,"model":"gvq"}"#.to_owned(),
             tensors: vec![
                 tensor("feature", &[2, 1, 2], mean),

@@ -4,89 +4,98 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use mereo::with_data;
-use mereo_core::{AnyTable, Cells, Context, Error, Labels, Manifest, Real, Result, Status, Table};
+use mereo::{Fitted, MapFit, Mapped, own_names, with_data};
+use mereo_core::{AnyTable, Cells, Error, Labels, Real, Result, Status, Table};
 use mereo_data::{ReadOptions, read};
-use mereo_map::{Distances, Given, Journey, Map, Step, fit};
+use mereo_map::{Distances, Journey, Map, Step};
 use serde_json::json;
 
 use super::args::MapArgs;
-use super::chain::{Chain, describe};
 use super::points;
 use crate::output::{self, Voice};
 use crate::{interrupt, progress};
 
 pub(super) fn run(args: &MapArgs, path: &Path, voice: Voice) -> Result<ExitCode> {
-    let params = args.params()?;
     let checkpoints = args.checkpoints()?;
     let context = args.threads.context(args.seed)?;
     interrupt::watch(context.stop(), voice);
     let began = Instant::now();
-    let mut manifest = Manifest::new(Map::KIND);
-    let mut chain = Chain::through(args.model.as_deref())?;
+    let mut how = MapFit::new(args.params()?).prepare(args.prepare.clone()).components(args.pca);
+    let model = args.model.as_deref().map(Fitted::open).transpose()?;
+    if let Some(model) = &model {
+        how = how.through(model.clone())?;
+    }
     let mut share = progress::share("map", voice);
     let mut watch = |step: &Step| {
         let all = (step.starts * step.steps).max(1) as f64;
         share.set((step.start * step.steps + step.step) as f64 / all);
+        if let Some(warning) = &step.warning {
+            share.warn(warning);
+        }
     };
     let mut journey =
         Journey { context: &context, checkpoints: checkpoints.as_ref(), watch: &mut watch };
-    let ((map, training), names) = if args.is_matrix() {
-        let (distances, names) = matrix(args, &mut manifest)?;
-        let made = fit(&params, &Given::Distances(&distances), None, &mut journey);
-        (made.map_err(|e| e.in_file(&args.data))?, names)
+    let mapped = if args.is_matrix() {
+        of_matrix(args, &how, &mut journey)?
     } else {
-        let mut reading = args.reading.clone();
-        let names_column = match &args.names {
-            Some(names) if !Path::new(names).is_file() => {
-                if reading.label.is_some() {
-                    let problem = "a column of names and one of labels cannot both be read; give the names \
-                                   as a text file";
-                    return Err(Error::option("names", problem));
-                }
-                reading.label = Some(names.clone());
-                true
-            }
-            _ => false,
-        };
-        let data = match chain.first() {
-            None => reading.open(&args.data, &context, voice)?,
-            Some(fitted) => reading.open_for(fitted, &args.data, &context, voice)?,
-        };
-        let (rows, labels) = with_data!(&data, held => {
-            let source = held.source();
-            describe(&mut manifest, source, &context)?;
-            let rows = chain.learn(source, &args.prepare, args.pca, &context);
-            (rows.map_err(|e| with_advice(e, args).in_file(&args.data))?, source.about().labels.clone())
-        });
-        drop(data);
-        let (names, labels) = if names_column {
-            (labels.map(|l| text_of(&l)), None)
-        } else {
-            (names_file(args.names.as_deref(), rows.rows())?, labels)
-        };
-        let made = fit(&params, &Given::Rows(&rows), labels.as_ref(), &mut journey);
-        (made.map_err(|e| e.in_file(&args.data))?, names)
+        of_rows(args, &how, model.as_ref(), &mut journey, voice)?
     };
     drop(share);
-    let map = match names {
-        None => map,
-        Some(names) => map.with_names(names)?,
-    };
-    let interrupted = training.status == Status::Interrupted;
-    manifest.training = Some(training.clone());
-    chain.to_file(&map, manifest)?.write(path)?;
+    mapped.save(path)?;
+    let map = &mapped.map;
     if let Some(csv) = &args.csv {
         points::write(csv, map.points(), map.dimensions(), map.labels(), map.names())?;
     }
     let seconds = began.elapsed().as_secs_f64();
     if args.json {
-        output::print_json(&in_json(&map, &chain, path, args.seed, seconds, &training))?;
+        output::print_json(&in_json(&mapped, path, args.seed, seconds))?;
     } else {
-        let text = points::in_words(&map);
+        let text = points::in_words(map);
         output::print(&format!("{text}{} in {seconds:.1} s\n", path.display()))?;
     }
+    let interrupted = mapped.training().is_some_and(|t| t.status == Status::Interrupted);
     Ok(if interrupted { interrupt::kept(path, voice) } else { ExitCode::SUCCESS })
+}
+
+fn of_rows(
+    args: &MapArgs,
+    how: &MapFit,
+    model: Option<&Fitted>,
+    journey: &mut Journey<'_>,
+    voice: Voice,
+) -> Result<Mapped> {
+    let mut reading = args.reading.clone();
+    let names_column = match &args.names {
+        Some(names) if !Path::new(names).is_file() => {
+            if reading.label.is_some() {
+                let problem = "a column of names and one of labels cannot both be read; give the names \
+                               as a text file";
+                return Err(Error::option("names", problem));
+            }
+            reading.label = Some(names.clone());
+            true
+        }
+        _ => false,
+    };
+    let data = match model {
+        None => reading.open(&args.data, journey.context, voice)?,
+        Some(fitted) => reading.open_for(fitted, &args.data, journey.context, voice)?,
+    };
+    with_data!(&data, held => {
+        let source = held.source();
+        let labels = source.about().labels.as_ref();
+        let names = if names_column {
+            labels.map(text_of)
+        } else {
+            names_file(args.names.as_deref(), source.rows())?
+        };
+        let made = how.run(source, labels.filter(|_| !names_column), journey);
+        let mapped = made.map_err(|e| with_advice(e, args).in_file(&args.data))?;
+        match names {
+            None => Ok(mapped),
+            Some(names) => mapped.with_names(names),
+        }
+    })
 }
 
 /// Rows with holes can be mapped: says how.
@@ -118,8 +127,8 @@ fn names_file(path: Option<&str>, rows: usize) -> Result<Option<Vec<String>>> {
     Ok(Some(names))
 }
 
-/// A square matrix of distances or similarities, and the names beside it.
-fn matrix(args: &MapArgs, manifest: &mut Manifest) -> Result<(Distances, Option<Vec<String>>)> {
+/// A map of a square matrix of distances or similarities, with the names beside it.
+fn of_matrix(args: &MapArgs, how: &MapFit, journey: &mut Journey<'_>) -> Result<Mapped> {
     let (table, names) = square(args)?;
     let (count, columns) = (table.rows(), table.columns());
     if count != columns {
@@ -129,37 +138,38 @@ fn matrix(args: &MapArgs, manifest: &mut Manifest) -> Result<(Distances, Option<
             "a square matrix: as many columns as rows, beside at most one column of names",
         ));
     }
-    let (values, weights) = match &table {
-        AnyTable::F32(table) => described(manifest, table)?,
-        AnyTable::F64(table) => described(manifest, table)?,
-    };
-    let made = match args.similarities {
-        None => Distances::new(count, values),
-        Some(rule) => Distances::from_similarities(count, values, rule),
-    };
-    let mut made = made.map_err(|e| e.in_file(&args.data))?;
-    if let Some(weights) = weights {
-        made = made.with_weights(weights)?;
-    }
     // A header may name the columns where the rows have no names of their own.
-    let names = names.or_else(|| manifest.columns.clone().filter(|names| names.len() == count));
-    let own = names_file(args.names.as_deref(), count)?;
-    manifest.columns = None;
-    Ok((made, own.or(names)))
+    let names = names.or_else(|| own_names(table.about().names.as_deref()).map(<[String]>::to_vec));
+    let names = names_file(args.names.as_deref(), count)?.or(names);
+    let mapped = match &table {
+        AnyTable::F32(table) => of_table(args, how, table, journey)?,
+        AnyTable::F64(table) => of_table(args, how, table, journey)?,
+    };
+    match names {
+        None => Ok(mapped),
+        Some(names) => mapped.with_names(names),
+    }
 }
 
-fn described<T: Real>(
-    manifest: &mut Manifest,
+fn of_table<T: Real>(
+    args: &MapArgs,
+    how: &MapFit,
     table: &Table<T>,
-) -> Result<(Vec<f64>, Option<Vec<f64>>)> {
-    describe(manifest, table, &Context::new(0))?;
-    let values = match table.cells() {
-        Cells::Dense(cells) => cells.values().iter().map(|v| v.to_f64()).collect(),
-        Cells::Sparse(_) => {
-            return Err(Error::option("distances", "a square matrix is not a sparse file"));
-        }
+    journey: &mut Journey<'_>,
+) -> Result<Mapped> {
+    let Cells::Dense(cells) = table.cells() else {
+        return Err(Error::option("distances", "a square matrix is not a sparse file"));
     };
-    Ok((values, table.about().weights.clone()))
+    let values = cells.values().iter().map(|v| v.to_f64()).collect();
+    let made = match args.similarities {
+        None => Distances::new(table.rows(), values),
+        Some(rule) => Distances::from_similarities(table.rows(), values, rule),
+    };
+    let mut distances = made.map_err(|e| e.in_file(&args.data))?;
+    if let Some(weights) = &table.about().weights {
+        distances = distances.with_weights(weights.clone())?;
+    }
+    how.run_distances(&distances, Some(table), journey).map_err(|e| e.in_file(&args.data))
 }
 
 /// Reads a square file, taking a first column that is no number for names.
@@ -189,14 +199,8 @@ fn square(args: &MapArgs) -> Result<(AnyTable, Option<Vec<String>>)> {
     }
 }
 
-fn in_json(
-    map: &Map,
-    chain: &Chain,
-    path: &Path,
-    seed: u64,
-    seconds: f64,
-    training: &mereo_core::Training,
-) -> serde_json::Value {
+fn in_json(mapped: &Mapped, path: &Path, seed: u64, seconds: f64) -> serde_json::Value {
+    let map = &mapped.map;
     let quality = map.quality();
     let mut value = json!({
         "model": Map::KIND,
@@ -205,7 +209,7 @@ fn in_json(
         "rows": map.rows(),
         "columns": map.columns(),
         "dimensions": map.dimensions(),
-        "through": chain.names(),
+        "through": mapped.through(),
         "cost": map.cost().value,
         "relative_cost": map.relative_cost(),
         "trustworthiness": quality.trustworthiness,
@@ -215,7 +219,7 @@ fn in_json(
         "label_agreement": quality.label_agreement,
         "neighbours": quality.neighbours,
         "measured_rows": quality.measured,
-        "status": training.status,
+        "status": mapped.training().map(|t| t.status),
         "seconds": seconds,
         "seed": seed,
     });

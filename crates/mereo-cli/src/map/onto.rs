@@ -4,13 +4,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use mereo::{Data, with_data};
-use mereo_core::{Error, ModelFile, Real, Result, Source};
-use mereo_map::Placer;
+use mereo::{Data, Held, Mapped};
+use mereo_core::{Context, Error, Labels, Real, Result};
 use serde_json::json;
 
 use super::args::MapArgs;
-use super::chain::Chain;
 use super::points;
 use crate::output::{self, Voice};
 
@@ -21,25 +19,13 @@ pub(super) fn run(args: &MapArgs, path: &Path, voice: Voice) -> Result<ExitCode>
     }
     let began = Instant::now();
     let context = args.threads.context(args.seed)?;
-    let (map, manifest, chain) = Chain::from_file(ModelFile::read(path)?, path)?;
-    let placer = Placer::new(&map);
+    let mapped = Mapped::open(path)?;
+    let map = &mapped.map;
     let data = args.reading.open(&args.data, &context, voice)?;
-    let (new, labels) = match placer.things() {
-        Some(known) => with_data!(&data, held => {
-            let source = held.source();
-            let distances = distances(source, known).map_err(|e| e.in_file(&args.data))?;
-            let placed = context.install(|| placer.distances(&distances));
-            (placed.map_err(|e| e.in_file(&args.data))?, source.about().labels.clone())
-        }),
-        None => {
-            let data: Data = chain.align(data, &map, &manifest, &args.data)?;
-            with_data!(&data, held => {
-                let source = held.source();
-                let rows = chain.rows(source, placer.centre(), &context);
-                let rows = rows.map_err(|e| e.in_file(&args.data))?;
-                (context.install(|| placer.rows(&rows))?, source.about().labels.clone())
-            })
-        }
+    let in_data = |e: Error| e.in_file(&args.data);
+    let (new, labels) = match data {
+        Data::F32(held) => placed(&mapped, held, &context).map_err(in_data)?,
+        Data::F64(held) => placed(&mapped, held, &context).map_err(in_data)?,
     };
     let dimensions = map.dimensions();
     let rows = new.len() / dimensions;
@@ -55,30 +41,21 @@ pub(super) fn run(args: &MapArgs, path: &Path, voice: Voice) -> Result<ExitCode>
             "rows": rows,
             "dimensions": dimensions,
             "points": if args.csv.is_none() { json!(points) } else { json!(null) },
-            "label_agreement": labels.as_ref().and_then(|l| points::agreement(&map, &new, l)),
+            "label_agreement": labels.as_ref().and_then(|l| points::agreement(map, &new, l)),
             "seconds": began.elapsed().as_secs_f64(),
         }))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Distances of new things, row by row, from the known ones.
-fn distances<T: Real>(source: &dyn Source<T>, known: usize) -> Result<Vec<f64>> {
-    if source.columns() != known {
-        return Err(Error::found(
-            mereo_core::Place::default(),
-            format!("rows of {} columns", source.columns()),
-            format!("the distances from each of the {known} things that the map was made of"),
-        ));
-    }
-    let mut values = Vec::with_capacity(source.rows() * known);
-    let mut row_cells = vec![T::ZERO; known];
-    let mut lane = source.lane(0..source.batches())?;
-    while let Some(batch) = lane.next_batch()? {
-        for row in 0..batch.rows {
-            batch.dense_row(row, &mut row_cells);
-            values.extend(row_cells.iter().map(|v| v.to_f64()));
-        }
-    }
-    Ok(values)
+/// Where rows belong, and their labels.
+fn placed<T: Real>(
+    mapped: &Mapped,
+    held: Held<'_, T>,
+    context: &Context,
+) -> Result<(Vec<f64>, Option<Labels>)> {
+    // Of a map made of distances alone, columns are things and may have any names.
+    let held = if mapped.map.columns().is_some() { mapped.align(held)? } else { held };
+    let source = held.source();
+    Ok((mapped.place(source, context)?, source.about().labels.clone()))
 }

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use mereo::Mapped;
 use mereo_core::{AnyTable, Dense, Labels, ModelFile, Result, Table, write_atomically};
 use mereo_data::write::write_table;
 use mereo_map::Map;
 use serde_json::json;
 
-use super::chain::Chain;
 use crate::output;
 
 /// What dimensions are called.
@@ -127,23 +127,23 @@ pub(super) fn in_words(map: &Map) -> String {
 pub(crate) fn show(file: ModelFile, path: &Path, as_json: bool) -> Result<()> {
     let shapes: serde_json::Map<String, serde_json::Value> =
         file.tensors().map(|(name, tensor)| (name.to_owned(), json!(tensor.shape))).collect();
-    let (map, manifest, chain) = Chain::from_file(file, path)?;
+    let mapped = Mapped::from_file(file, path)?;
+    let through = mapped.through();
     if as_json {
         return output::print_json(&json!({
             "model": Map::KIND,
             "file": path.to_string_lossy(),
-            "manifest": manifest,
+            "manifest": mapped.manifest,
             "tensors": shapes,
-            "through": chain.names(),
+            "through": through,
         }));
     }
-    let through = chain.names();
     let through = if through.is_empty() {
         String::new()
     } else {
         format!("rows go through {}\n", through.join(", then "))
     };
-    output::print(&format!("map by {}{through}", in_words(&map)))
+    output::print(&format!("map by {}{through}", in_words(&mapped.map)))
 }
 
 /// The share of new rows' nearest points, ten each, that have their labels; by name, since new data

@@ -3,6 +3,7 @@
 //! A checkpoint holds the whole state of the loop. It is not a model file and promises nothing
 //! across versions: it is read back by the same program on the same data, or refused.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,10 +11,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::Pieces;
+use super::jumps::Jumps;
 use super::observe::Restart;
 use crate::{Error, Fingerprint, Result, write_atomically};
 
-const MAGIC: &[u8; 8] = b"mereo-c3";
+const MAGIC: &[u8; 8] = b"mereo-c4";
 
 /// Where and how often to keep the state of the loop, and whether to go on from what is there.
 #[derive(Debug, Clone)]
@@ -24,12 +27,19 @@ pub struct Checkpoints {
     pub every: Duration,
     /// Whether to go on from an existing file (one that does not exist is no error).
     pub resume: bool,
+    /// What is done of the start under way.
+    pub pieces: Pieces,
 }
 
 impl Checkpoints {
     /// Keeps a checkpoint in this file about every ten seconds.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), every: Duration::from_secs(10), resume: false }
+        Self {
+            path: path.into(),
+            every: Duration::from_secs(10),
+            resume: false,
+            pieces: Pieces::default(),
+        }
     }
 }
 
@@ -63,36 +73,59 @@ impl Identity {
 pub(super) struct Progress<S> {
     /// The restart that is under way.
     pub(super) restart: usize,
-    /// Its state, how it was started, the bounds so far, and what runs remember of their rows;
-    /// none if it was not started yet.
-    pub(super) current: Option<(S, Restart, Vec<Vec<f64>>)>,
+    /// Where it is; none if it was not started yet.
+    pub(super) current: Option<Current<S>>,
     /// Restarts that ended.
     pub(super) ended: Vec<Restart>,
     /// The best of them.
     pub(super) best: Option<(usize, S)>,
 }
 
-/// Writes what [`load`] reads back as a [`Progress`], without owning any of it.
-pub(super) fn save<S: Serialize>(
-    path: &Path,
+/// The restart under way: its state, how it was started and the bounds so far, its jumps, and what
+/// runs remember of their rows.
+pub(super) type Current<S> = (S, Restart, Jumps<S>, Vec<Vec<f64>>);
+
+/// The same, borrowed.
+pub(super) type CurrentRef<'a, S> = (&'a S, &'a Restart, &'a Jumps<S>, Vec<Vec<f64>>);
+
+/// Packs what [`load`] reads back as a [`Progress`], without owning any of it.
+pub(super) fn packed<S: Serialize>(
     identity: &Identity,
     restart: usize,
-    current: Option<(&S, &Restart, Vec<Vec<f64>>)>,
+    current: Option<CurrentRef<'_, S>>,
     ended: &[Restart],
     best: Option<&(usize, S)>,
-) -> Result<()> {
-    let body = postcard::to_stdvec(&(identity, (restart, current, ended, best)))
-        .map_err(|e| refuse(path, e))?;
-    write_atomically(path, |out| {
-        out.write_all(MAGIC)?;
-        out.write_all(&xxh3_128(&body).to_le_bytes())?;
-        out.write_all(&body)
-    })
+) -> Result<Vec<u8>> {
+    bytes_of(&(identity, (restart, current, ended, best)))
+}
+
+/// Values packed one after another are packed together.
+fn bytes_of<V: Serialize>(value: &V) -> Result<Vec<u8>> {
+    postcard::to_stdvec(value).map_err(|e| refuse(Path::new(""), e))
+}
+
+/// Writes a checkpoint of packed progress. That it cannot be written (the disk is full, say) is no reason to end what took long:
+/// it is what comes back, to be told.
+pub(super) fn save(
+    path: &Path,
+    progress: &[u8],
+    pieces: &BTreeMap<String, Vec<u8>>,
+) -> Option<String> {
+    let write = || {
+        let body = [progress, &bytes_of(pieces)?].concat();
+        write_atomically(path, |out| {
+            out.write_all(MAGIC)?;
+            out.write_all(&xxh3_128(&body).to_le_bytes())?;
+            out.write_all(&body)
+        })
+    };
+    write().err().map(|e| format!("learning goes on without a new checkpoint: {e}"))
 }
 
 pub(super) fn load<S: DeserializeOwned>(
     path: &Path,
     identity: &Identity,
+    pieces: &Pieces,
 ) -> Result<Option<Progress<S>>> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
@@ -120,7 +153,9 @@ pub(super) fn load<S: DeserializeOwned>(
             format!("it belongs to {what}; give the same, or remove it to start anew"),
         ));
     }
-    postcard::from_bytes(body).map(Some).map_err(|e| refuse(path, e))
+    let (progress, done) = postcard::from_bytes(body).map_err(|e| refuse(path, e))?;
+    pieces.restore(done);
+    Ok(Some(progress))
 }
 
 fn refuse(path: &Path, problem: impl std::fmt::Display) -> Error {

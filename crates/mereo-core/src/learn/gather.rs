@@ -51,22 +51,46 @@ pub struct Answer {
     name: &'static str,
     single: AnswerOf<f32>,
     double: AnswerOf<f64>,
+    merge_single: MergeOf,
+    merge_double: MergeOf,
 }
+
+/// What puts answers together.
+type MergeOf = fn(&[Vec<u8>]) -> Result<Vec<u8>>;
 
 impl Answer {
     /// Answers a task, for both types of cells.
     pub fn task<S: RowTask<f32>, D: RowTask<f64>>() -> Self {
-        Self { name: S::NAME, single: answer_task::<f32, S>, double: answer_task::<f64, D> }
+        Self {
+            name: S::NAME,
+            single: answer_task::<f32, S>,
+            double: answer_task::<f64, D>,
+            merge_single: merged::<S::Statistics>,
+            merge_double: merged::<D::Statistics>,
+        }
     }
 
     /// Answers passes of a learner, for both types of cells.
     pub fn pass<S: Learner<f32>, D: Learner<f64>>() -> Self {
-        Self { name: S::NAME, single: answer_pass::<f32, S>, double: answer_pass::<f64, D> }
+        Self {
+            name: S::NAME,
+            single: answer_pass::<f32, S>,
+            double: answer_pass::<f64, D>,
+            merge_single: merged::<S::Statistics>,
+            merge_double: merged::<D::Statistics>,
+        }
     }
 
     /// The name of the task or learner.
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Puts the answers of runs that lie side by side together, in the tree in which they would have been
+    /// put together anywhere else: if all but the last are of one size, a power of two, and the first starts at a multiple
+    /// of all of them together, this is what one run of all their shards would have answered. `cells` is the type of cells.
+    pub fn merge(&self, cells: &str, answers: &[Vec<u8>]) -> Result<Vec<u8>> {
+        if cells == f32::NAME { (self.merge_single)(answers) } else { (self.merge_double)(answers) }
     }
 
     /// What the shards of a run tell, as bytes.
@@ -101,6 +125,18 @@ impl Answer {
 impl std::fmt::Debug for Answer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Answer").field(&self.name).finish()
+    }
+}
+
+fn merged<S: Statistics>(answers: &[Vec<u8>]) -> Result<Vec<u8>> {
+    let spare = Spare::new();
+    let tree = Tree::new(answers.len(), &spare);
+    for (index, answer) in answers.iter().enumerate() {
+        tree.put(unpack::<S>(answer)?, 0, index);
+    }
+    match tree.root() {
+        Some(sum) => pack(&sum),
+        None => Err(Error::option("request", "there are no answers to put together")),
     }
 }
 

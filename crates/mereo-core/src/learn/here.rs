@@ -40,6 +40,7 @@ pub enum Lent<'a> {
 ///     #     bound: 0.0,
 ///     #     log_likelihood: None,
 ///     #     likelihood_unknown: false,
+///     #     held_out: Vec::new(),
 ///     #     passes: 0,
 ///     #     status: Converged,
 ///     #     best: 0,

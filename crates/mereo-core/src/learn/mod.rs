@@ -1,10 +1,14 @@
 //! The one loop: look at rows, add up what they tell, re-estimate.
 
 mod checkpoint;
+mod deck;
+mod descend;
 mod gather;
 mod here;
+mod jumps;
 mod memory;
 mod observe;
+mod pieces;
 mod schedule;
 mod shards;
 mod statistics;
@@ -16,16 +20,20 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 pub use checkpoint::Checkpoints;
+pub use deck::RowsTask;
+pub use descend::{Deal, Descender, Look, Told, descend};
 pub use gather::{Answer, Remote, Request, RowTask, gather, map_rows};
 pub use here::Lent;
 pub use memory::Memory;
 pub use observe::{Observer, Record, Restart, Silent, Status, Training};
+pub use pieces::Pieces;
 pub use schedule::Schedule;
 pub use statistics::{Statistics, pack, unpack};
 
 use crate::{Batch, Context, Error, Fingerprint, Real, Result, Source};
 use checkpoint::{Identity, Progress};
 use gather::ask_remote;
+use jumps::{Jumps, Trial};
 use shards::Walk;
 
 /// Bounds of restarts that differ by no more than this share are equal but for rounding.
@@ -34,6 +42,9 @@ const EQUAL: f64 = 1e-9;
 /// A bound that fell by more than this share of itself is worth a note: it is more than rounding in double
 /// precision, and about what single precision can tell.
 const FALLEN: f64 = 1e-7;
+
+/// Passes that a restart which lags is trusted to go on gaining as much as it did in the last.
+const PATIENCE: f64 = 30.0;
 
 /// Where the loop is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,6 +139,20 @@ pub trait Learner<T: Real>: Sync + Serialize + DeserializeOwned {
         statistics: &Self::Statistics,
         pass: Pass,
     ) -> Vec<String>;
+
+    /// A state some way off that is worth a trial, asked for after passes that are not one: `statistics` are those of
+    /// `state`, `gain` is what the last pass added to the bound, and `failed` how many jumps of this restart were given up. The loop
+    /// comes back to `state` if the trial does not pay, so that the bound of the best state never falls.
+    fn jump(
+        &self,
+        _state: &Self::State,
+        _statistics: &Self::Statistics,
+        _gain: f64,
+        _failed: usize,
+        _pass: Pass,
+    ) -> Option<Self::State> {
+        None
+    }
 }
 
 /// How long and how often to learn.
@@ -177,12 +202,6 @@ pub fn learn<T: Real, L: Learner<T>>(
     context: &Context,
     observer: &mut dyn Observer,
 ) -> Result<Learned<L::State>> {
-    if plan.restarts == 0 {
-        return Err(Error::option("restarts", "at least 1 is needed"));
-    }
-    if !(plan.tolerance >= 0.0) {
-        return Err(Error::option("tolerance", "must be at least 0"));
-    }
     if source.remote().is_some() && learner.remembers_rows() {
         let problem = format!(
             "`{}` with these options remembers rows from pass to pass, so the rows must be here",
@@ -190,41 +209,171 @@ pub fn learn<T: Real, L: Learner<T>>(
         );
         return Err(Error::option("data", problem));
     }
+    let walk = Walk::new(source, || learner.workspace());
+    let mut way = AllRows { learner, source, walk, context, told: None };
+    run(&mut way, start, source.rows(), plan, context, observer)
+}
+
+/// One way of passing over rows: what the loop is written over.
+trait Way {
+    type State: Clone + Serialize + DeserializeOwned;
+
+    fn facts(&self) -> Facts;
+    fn settled_from(&self) -> usize;
+    /// A digest of all that was chosen.
+    fn digest(&self) -> Result<u128>;
+    /// Passes over the rows; in the last pass of all only to tell the bound of the final state.
+    fn look(&mut self, state: &mut Self::State, pass: Pass, last: bool) -> Result<Looked>;
+    /// Re-estimates the state from what rows told; returns notes.
+    fn update(&mut self, state: &mut Self::State, pass: Pass) -> Vec<String>;
+    /// A state some way off that may be better: see [`Learner::jump`].
+    fn jump(
+        &self,
+        _state: &Self::State,
+        _gain: f64,
+        _failed: usize,
+        _pass: Pass,
+    ) -> Option<Self::State> {
+        None
+    }
+    /// Takes memory back once nobody needs what rows told.
+    fn done(&mut self) {}
+    /// What is remembered of rows, for checkpoints.
+    fn memory(&mut self) -> Vec<Vec<f64>> {
+        Vec::new()
+    }
+    fn remember(&mut self, _memory: &[Vec<f64>]) {}
+}
+
+/// What a pass told.
+struct Looked {
+    bound: f64,
+    /// Whether it was the last one, by the learner's own judgement.
+    ended: Option<Status>,
+    notes: Vec<String>,
+}
+
+/// Every pass is one update from all rows.
+struct AllRows<'a, T: Real, L: Learner<T>> {
+    learner: &'a L,
+    source: &'a dyn Source<T>,
+    walk: Walk<L::Statistics, L::Workspace>,
+    context: &'a Context,
+    told: Option<L::Statistics>,
+}
+
+impl<T: Real, L: Learner<T>> Way for AllRows<'_, T, L> {
+    type State = L::State;
+
+    fn facts(&self) -> Facts {
+        self.learner.facts()
+    }
+
+    fn settled_from(&self) -> usize {
+        self.learner.settled_from()
+    }
+
+    fn digest(&self) -> Result<u128> {
+        Ok(xxh3_128(&pack(&(L::NAME, self.learner))?))
+    }
+
+    fn look(&mut self, state: &mut L::State, pass: Pass, _last: bool) -> Result<Looked> {
+        let Self { learner, source, walk, context, told } = self;
+        let statistics = one_pass(*learner, state, pass, *source, walk, context)?;
+        let bound = learner.bound(&statistics);
+        *told = Some(statistics);
+        Ok(Looked { bound, ended: None, notes: Vec::new() })
+    }
+
+    fn update(&mut self, state: &mut L::State, pass: Pass) -> Vec<String> {
+        let Self { learner, context, told, .. } = self;
+        let Some(statistics) = told else { return Vec::new() };
+        context.install(|| learner.update(state, statistics, pass))
+    }
+
+    fn jump(&self, state: &L::State, gain: f64, failed: usize, pass: Pass) -> Option<L::State> {
+        self.learner.jump(state, self.told.as_ref()?, gain, failed, pass)
+    }
+
+    fn done(&mut self) {
+        if let Some(statistics) = self.told.take() {
+            self.walk.spare(statistics);
+        }
+    }
+
+    fn memory(&mut self) -> Vec<Vec<f64>> {
+        self.walk.workspaces().map(|workspace| self.learner.memory(workspace)).collect()
+    }
+
+    fn remember(&mut self, memory: &[Vec<f64>]) {
+        for (workspace, memory) in self.walk.workspaces().zip(memory) {
+            self.learner.remember(workspace, memory);
+        }
+    }
+}
+
+/// The loop itself, whatever a pass is.
+fn run<W: Way>(
+    way: &mut W,
+    start: impl Fn(usize) -> Result<Start<W::State>>,
+    rows: usize,
+    plan: &Plan,
+    context: &Context,
+    observer: &mut dyn Observer,
+) -> Result<Learned<W::State>> {
+    if plan.restarts == 0 {
+        return Err(Error::option("restarts", "at least 1 is needed"));
+    }
+    if !(plan.tolerance >= 0.0) {
+        return Err(Error::option("tolerance", "must be at least 0"));
+    }
     let began = Instant::now();
-    let facts = learner.facts();
+    let facts = way.facts();
     let keep = match &plan.checkpoints {
         None => None,
-        Some(checkpoints) => Some((checkpoints, identity(learner, facts, plan, context)?)),
+        Some(checkpoints) => Some((checkpoints, identity(way.digest()?, facts, plan, context))),
     };
     let resumed = match &keep {
-        Some((c, identity)) if c.resume => checkpoint::load(&c.path, identity)?,
+        Some((c, identity)) if c.resume => checkpoint::load(&c.path, identity, &c.pieces)?,
         _ => None,
     };
     let mut progress =
         resumed.unwrap_or(Progress { restart: 0, current: None, ended: Vec::new(), best: None });
-    let mut walk = Walk::new(source, || learner.workspace());
     let mut saved = Instant::now();
+    let mut warned = None;
 
     while progress.restart < plan.restarts {
         let restart = progress.restart;
-        let (mut state, mut told) = match progress.current.take() {
-            Some((state, told, memory)) => {
-                for (workspace, memory) in walk.workspaces().zip(&memory) {
-                    learner.remember(workspace, memory);
-                }
-                (state, told)
+        let (mut state, mut told, mut jumps) = match progress.current.take() {
+            Some((state, told, jumps, memory)) => {
+                way.remember(&memory);
+                (state, told, jumps)
             }
             None => {
                 observer.starting(restart, plan.restarts);
-                match start(restart) {
+                if let Some((c, identity)) = &keep {
+                    let Progress { restart, ended, best, .. } = &progress;
+                    let packed =
+                        checkpoint::packed(identity, *restart, None, ended, best.as_ref())?;
+                    let path = c.path.clone();
+                    let write = move |pieces: &_| checkpoint::save(&path, &packed, pieces);
+                    c.pieces.written_by(Box::new(write), c.every, saved);
+                }
+                let start = start(restart);
+                if let Some((c, _)) = &keep {
+                    let (last, warning) = c.pieces.rest();
+                    saved = last.unwrap_or(saved);
+                    warn(observer, &mut warned, warning);
+                }
+                match start {
                     Ok(start) => {
                         let told = Restart {
                             start: start.how,
                             status: Status::PassLimit,
-                            settled_from: learner.settled_from(),
+                            settled_from: way.settled_from(),
                             bounds: Vec::new(),
                         };
-                        (start.state, told)
+                        (start.state, told, Jumps::new())
                     }
                     Err(Error::Interrupted) if progress.best.is_some() => break,
                     Err(error) => return Err(error),
@@ -233,35 +382,59 @@ pub fn learn<T: Real, L: Learner<T>>(
         };
         loop {
             let pass = Pass { restart, pass: told.bounds.len() };
-            let statistics = match one_pass(learner, &state, pass, source, &mut walk, context) {
-                Ok(statistics) => statistics,
+            let last = pass.pass >= plan.passes;
+            let looked = match way.look(&mut state, pass, last) {
+                Ok(looked) => looked,
                 Err(Error::Interrupted) => {
                     told.status = Status::Interrupted;
                     break;
                 }
                 Err(error) => return Err(error),
             };
-            let bound = learner.bound(&statistics);
+            let Looked { bound, ended, mut notes } = looked;
+            let trial = jumps.judge(bound);
+            let bound = match trial {
+                Trial::Going(home) | Trial::Failed(_, home) => home,
+                Trial::Pays | Trial::None => bound,
+            };
             let change = told.bounds.last().map(|last| bound - last);
             told.bounds.push(bound);
-            let settled = pass.pass > learner.settled_from();
+            let settled = pass.pass > way.settled_from();
             let small = change.is_some_and(|c| c.abs() <= plan.tolerance * facts.weight);
-            let ended = if settled && small {
+            // What the pass gained, if two passes in turn tell that.
+            let returned = jumps.returned();
+            let at_rest = matches!(trial, Trial::None) && returned.is_none();
+            let ended = if ended.is_some() {
+                ended
+            } else if settled && small && at_rest {
                 Some(Status::Converged)
-            } else if pass.pass >= plan.passes {
+            } else if last {
                 Some(Status::PassLimit)
+            } else if settled && at_rest && is_behind(&told.bounds, leader(&progress)) {
+                Some(Status::Behind)
             } else {
                 None
             };
-            let mut notes = match ended {
-                None => context.install(|| learner.update(&mut state, &statistics, pass)),
-                Some(_) => Vec::new(),
-            };
+            let gain = returned.or(change.filter(|_| settled && at_rest));
+            if let Trial::Failed(home, _) = trial {
+                state = home;
+                notes.push("the jump was given up".to_owned());
+            } else if matches!(ended, None | Some(Status::Converged))
+                && let Some(gain) = gain
+                && let Some(there) = way.jump(&state, gain, jumps.failed, pass)
+            {
+                // Also a state that has converged is left, should there be a better one.
+                jumps.leave(std::mem::replace(&mut state, there), bound, gain);
+                notes.push("a jump is tried".to_owned());
+            } else if ended.is_none() {
+                notes.extend(way.update(&mut state, pass));
+            }
+            let ended = ended.filter(|_| !jumps.are_on_trial() || last);
             if let Some(change) = change.filter(|c| settled && *c < -FALLEN * bound.abs()) {
                 let fall = -change / facts.weight;
                 notes.insert(0, format!("the bound fell by {fall:.1e} nats a row"));
             }
-            walk.spare(statistics);
+            way.done();
             observer.passed(&Record {
                 restart,
                 restarts: plan.restarts,
@@ -279,25 +452,21 @@ pub fn learn<T: Real, L: Learner<T>>(
             if let Some((c, identity)) = &keep
                 && saved.elapsed() >= c.every
             {
-                let memory = walk.workspaces().map(|workspace| learner.memory(workspace));
-                let current = Some((&state, &told, memory.collect()));
-                checkpoint::save(
-                    &c.path,
-                    identity,
-                    restart,
-                    current,
-                    &progress.ended,
-                    progress.best.as_ref(),
-                )?;
+                let current = Some((&state, &told, &jumps, way.memory()));
+                let Progress { ended, best, .. } = &progress;
+                let packed = checkpoint::packed(identity, restart, current, ended, best.as_ref())?;
+                let warning = checkpoint::save(&c.path, &packed, &c.pieces.all());
+                warn(observer, &mut warned, warning);
                 saved = Instant::now();
             }
         }
+        // What ended while a jump was on trial ends at its home, whose bound was told.
+        if let Some((home, _)) = jumps.go_home() {
+            state = home;
+        }
         let interrupted = told.status == Status::Interrupted;
         if let Some(&bound) = told.bounds.last() {
-            let best_bound = progress
-                .best
-                .as_ref()
-                .and_then(|(best, _)| progress.ended[*best].bounds.last().copied());
+            let best_bound = leader(&progress).and_then(|bounds| bounds.last().copied());
             // A bound that is not a number never wins over one that is, and of restarts that came to
             // the same end the first does: rounding must not choose among them.
             if best_bound.is_none_or(|best| bound > best + EQUAL * best.abs() || best.is_nan()) {
@@ -311,7 +480,9 @@ pub fn learn<T: Real, L: Learner<T>>(
         }
         if let Some((c, identity)) = &keep {
             let Progress { restart, ended, best, .. } = &progress;
-            checkpoint::save(&c.path, identity, *restart, None, ended, best.as_ref())?;
+            let packed = checkpoint::packed(identity, *restart, None, ended, best.as_ref())?;
+            let warning = checkpoint::save(&c.path, &packed, &c.pieces.all());
+            warn(observer, &mut warned, warning);
             saved = Instant::now();
         }
     }
@@ -320,19 +491,45 @@ pub fn learn<T: Real, L: Learner<T>>(
     let (best, state) = best.ok_or(Error::Interrupted)?;
     let winner = &ended[best];
     let training = Training {
-        rows: source.rows(),
-        weight: Some(facts.weight).filter(|&weight| weight != source.rows() as f64),
+        rows,
+        weight: Some(facts.weight).filter(|&weight| weight != rows as f64),
         fingerprint: facts.fingerprint,
         seed: context.seed(),
         bound: winner.bounds.last().copied().unwrap_or(f64::NAN),
         log_likelihood: None,
         likelihood_unknown: false,
+        held_out: Vec::new(),
         passes: winner.bounds.len().saturating_sub(1),
         status: if context.stop().asked() { Status::Interrupted } else { winner.status },
         best,
         restarts: ended,
     };
     Ok(Learned { state, training })
+}
+
+/// The bounds of the best restart that ended.
+fn leader<S>(progress: &Progress<S>) -> Option<&[f64]> {
+    progress.best.as_ref().map(|(best, _)| &*progress.ended[*best].bounds)
+}
+
+/// Whether a restart with these bounds is so far behind the best one that passes are better spent elsewhere: what it lacks is
+/// more than twice what the best gained from the same pass on, and more than [`PATIENCE`] passes like the last would gain.
+/// Gains of passes shrink, so that this is generous.
+fn is_behind(bounds: &[f64], leader: Option<&[f64]>) -> bool {
+    let (Some(leader), [.., before, last]) = (leader, bounds) else { return false };
+    let Some(end) = leader.last() else { return false };
+    // A leader that had come to its end by then had nothing left to gain.
+    let then = leader.get(bounds.len() - 1).unwrap_or(end);
+    let lacks = end - last;
+    lacks > 2.0 * (end - then) && lacks > PATIENCE * (last - before).abs()
+}
+
+/// Tells a warning, unless it is the one that was told last.
+fn warn(observer: &mut dyn Observer, told: &mut Option<String>, warning: Option<String>) {
+    if warning.is_some() && *told != warning {
+        warning.iter().for_each(|warning| observer.warned(warning));
+        *told = warning;
+    }
 }
 
 /// One pass over all rows, wherever they are.
@@ -361,16 +558,30 @@ fn one_pass<T: Real, L: Learner<T>>(
 }
 
 /// Tells one run from another.
-fn identity<T: Real, L: Learner<T>>(
-    learner: &L,
-    facts: Facts,
-    plan: &Plan,
-    context: &Context,
-) -> Result<Identity> {
-    Ok(Identity {
+fn identity(learner: u128, facts: Facts, plan: &Plan, context: &Context) -> Identity {
+    Identity {
         data: facts.fingerprint,
         seed: context.seed(),
         plan: (plan.restarts, plan.passes, plan.tolerance),
-        learner: xxh3_128(&pack(&(L::NAME, learner))?),
-    })
+        learner,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_behind;
+
+    #[test]
+    fn a_restart_is_given_up_only_if_it_lags_far_and_gains_little() {
+        let leader = [-100.0, -50.0, -20.0, -12.0, -11.0, -10.0];
+        assert!(is_behind(&[-100.0, -60.0, -59.0], Some(&leader)));
+        assert!(!is_behind(&[-100.0, -60.0, -50.0], Some(&leader)), "a pass still gains 10");
+        assert!(
+            !is_behind(&[-100.0, -29.1, -29.0], Some(&leader)),
+            "the leader gained 10 from there"
+        );
+        assert!(!is_behind(&[-9.0; 3], Some(&leader)), "it leads");
+        assert!(is_behind(&[-99.0; 9], Some(&leader)), "it rests where the leader did not");
+        assert!(!is_behind(&[-99.0; 3], None) && !is_behind(&[-99.0], Some(&leader)));
+    }
 }

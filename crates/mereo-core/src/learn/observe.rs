@@ -33,6 +33,12 @@ pub trait Observer: Send {
 
     /// Called when the start of a restart is about to be made, which can take a while.
     fn starting(&mut self, _restart: usize, _restarts: usize) {}
+
+    /// Called when one of several things that are only tried, at most so many, is about to be learned: a size, say.
+    fn trying(&mut self, _what: &str, _number: usize, _most: usize) {}
+
+    /// Called when something went wrong that does not end learning: a checkpoint that could not be written, say.
+    fn warned(&mut self, _warning: &str) {}
 }
 
 /// Watches nothing.
@@ -58,6 +64,12 @@ pub enum Status {
     PassLimit,
     /// Somebody asked for a stop.
     Interrupted,
+    /// It was too far behind an earlier restart to reach it.
+    Behind,
+    /// Rows that were held out had not been explained better for a while; the best state was kept.
+    EarlyStop,
+    /// The bound fell without end, as it does when steps are too long; the last good state was kept.
+    Diverged,
 }
 
 /// One restart, looked back at.
@@ -97,6 +109,9 @@ pub struct Training {
     /// paths, say), and must not be taken for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub likelihood_unknown: bool,
+    /// The bound of rows that were held out at the end of each pass, in nats a row, if some were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_out: Vec<f64>,
     /// Passes of the restart that won.
     pub passes: usize,
     /// How the restart that won ended.

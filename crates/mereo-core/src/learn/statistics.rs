@@ -22,6 +22,24 @@ pub trait Statistics: Send + Sync + Serialize + DeserializeOwned {
     fn finish(&mut self) {}
 }
 
+/// Numbers that are simply added up.
+///
+/// ```
+/// use mereo_core::Statistics;
+/// let mut sums = vec![1.0, 2.0];
+/// sums.merge(&vec![3.0, 4.0]);
+/// assert_eq!(sums, [4.0, 6.0]);
+/// ```
+impl Statistics for Vec<f64> {
+    fn merge(&mut self, other: &Self) {
+        self.iter_mut().zip(other).for_each(|(a, b)| *a += b);
+    }
+
+    fn reset(&mut self) {
+        self.fill(0.0);
+    }
+}
+
 /// Anything that travels between processes, as bytes: versioned and compact.
 ///
 /// ```

@@ -113,6 +113,9 @@ pub struct Manifest {
     /// How the model came to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
+    /// Columns in which no row had a value: nothing is known of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unobserved: Vec<usize>,
     /// A hash of the data it was learned from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
@@ -142,6 +145,7 @@ impl Manifest {
             steps: serde_json::Value::Null,
             sizes: Vec::new(),
             training: None,
+            unobserved: Vec::new(),
             fingerprint: None,
         }
     }

@@ -24,7 +24,7 @@ pub trait Model: Clone + Debug + PartialEq + Send + Sync + 'static {
     /// What it is, in a paragraph.
     const ABOUT: &'static str;
     /// Command lines that show how it is learned.
-    const EXAMPLES: &'static [&'static str];
+    const EXAMPLES: &'static [&'static str] = &[];
     /// What models of this kind can do, by the names of verbs.
     const CAPABILITIES: &'static [&'static str];
     /// What users choose for it.

@@ -20,6 +20,28 @@ pub enum Likelihood {
 }
 
 impl Likelihood {
+    /// A way by its name, with so many draws if it draws.
+    ///
+    /// ```
+    /// use mereo_core::Likelihood;
+    /// assert_eq!(Likelihood::named("prior", 9)?, Likelihood::Prior(9));
+    /// assert!(Likelihood::named("guess", 9).is_err());
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    pub fn named(name: &str, draws: usize) -> Result<Self> {
+        match name {
+            "bound" => Ok(Self::Bound),
+            "exact" => Ok(Self::Exact),
+            "importance" => Ok(Self::Importance(draws)),
+            "prior" => Ok(Self::Prior(draws)),
+            _ => {
+                let problem =
+                    format!("`{name}` is not known; choose bound, exact, importance, prior");
+                Err(crate::Error::option("likelihood", problem))
+            }
+        }
+    }
+
     /// What the numbers are.
     ///
     /// ```

@@ -51,6 +51,9 @@ pub trait Layers: Sync {
     /// How common each path is.
     fn path_weight(&self) -> &[f64];
 
+    /// The mean of the rows of each path, `[paths, D]`.
+    fn path_mean(&self) -> &[f64];
+
     /// One draw from the top, as each component of a layer would have it, the rest of the path being the
     /// likeliest: `[components, D]`.
     fn variations(&self, layer: usize, draw: &[f64]) -> Vec<f64>;

@@ -9,10 +9,15 @@
 //! densities, the bound is that of equally likely spherical Gaussians whose common variance σ² is
 //! re-estimated from the distortion: `-(N/2)(log 2πσ² + 1) - C K log J`, N the number of observed
 //! cells and C of rows. It rises exactly when the distortion falls.
+//!
+//! It begins with rows that are far apart (`slots/spread.rs`) and, if asked to, moves means that are
+//! hardly missed to where they are needed (`slots/swaps.rs`).
 
 use serde::{Deserialize, Serialize};
 
 use super::nearest::{Means, MeansWork, NearestSums};
+use super::spread::Spread;
+use super::swaps::{Needs, are_due, swapped};
 use super::{
     ColumnMoments, Evidence, Form, Frame, SlotParams, SlotStatistics, SlotWork, Survey, WorstRow,
     WorstRows,
@@ -20,7 +25,7 @@ use super::{
 use crate::math::widest;
 use crate::{
     Batch, Block, Context, Dense, Error, Facts, Learned, Learner, Observer, Pass, Plan, Random,
-    Real, Result, Source, Start, Statistics, Table, draw, learn, sample_rows,
+    Real, Result, Source, Start, Statistics, Table, learn, sample_rows,
 };
 
 /// Rows that starts are picked from.
@@ -52,6 +57,8 @@ pub struct Lloyd<T> {
     /// How cells are stored.
     pub form: Form,
     facts: Facts,
+    /// The seed of swaps, if there are any.
+    swaps: Option<u64>,
 }
 
 /// The states so far.
@@ -66,6 +73,13 @@ pub struct LloydState {
     reseeds: u32,
 }
 
+impl LloydState {
+    /// Means `[K, J, D]` and the weights of their rows `[K, J]`.
+    pub(super) fn new(mean: Vec<f64>, usage: Vec<f64>) -> Self {
+        Self { mean, usage, distortion: 1.0, reseeds: 0 }
+    }
+}
+
 /// What rows tell: moments of the states, distortion, and rows far from every mean.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(bound = "T: Real")]
@@ -78,6 +92,8 @@ pub struct LloydStatistics<T> {
     nearest: f64,
     /// Rows of each group that are far from every mean.
     far: WorstRows,
+    /// How much every mean is needed, for swaps.
+    needs: Option<Needs>,
 }
 
 /// Dense rows are added to the sum of their state; sparse ones go through the kernel of all slots.
@@ -99,6 +115,9 @@ impl<T: Real> Statistics for LloydStatistics<T> {
         self.observed += other.observed;
         self.nearest += other.nearest;
         self.far.merge(&other.far);
+        if let (Some(needs), Some(other)) = (&mut self.needs, &other.needs) {
+            needs.merge(other);
+        }
     }
 
     fn reset(&mut self) {
@@ -108,6 +127,7 @@ impl<T: Real> Statistics for LloydStatistics<T> {
         }
         (self.rows, self.observed, self.nearest) = (0.0, 0.0, 0.0);
         self.far.clear();
+        self.needs.iter_mut().for_each(Needs::reset);
     }
 
     fn finish(&mut self) {
@@ -147,12 +167,30 @@ impl<T: Real> Lloyd<T> {
         };
         let log_units = moments.weight.iter().zip(&unit).map(|(n, u)| n * u.ln()).sum();
         let facts = Facts { weight: moments.rows, fingerprint: None };
-        let mut learner =
-            Self { groups, states, gate, unit, log_units, squares: 0.0, frame, form, facts };
+        let mut learner = Self {
+            groups,
+            states,
+            gate,
+            unit,
+            log_units,
+            squares: 0.0,
+            frame,
+            form,
+            facts,
+            swaps: None,
+        };
         if dense {
             learner.squares = (0..moments.mean.len()).map(|d| learner.square(d, moments)).sum();
         }
         learner
+    }
+
+    /// Where passes no longer gain much, moves means that are hardly missed to where errors are largest, as long as
+    /// that pays: the end then depends little on the start.
+    #[must_use]
+    pub fn with_swaps(mut self, context: &Context) -> Self {
+        self.swaps = Some(context.seed());
+        self
     }
 
     /// Learns the states of a source, from [starts](Self::start) of its own.
@@ -222,12 +260,11 @@ impl<T: Real> Lloyd<T> {
             mean.extend(self.spread_starts(&rows, weights, group, &mut random));
         }
         let usage = vec![1.0; self.groups * self.states];
-        let state = LloydState { mean, usage, distortion: 1.0, reseeds: 0 };
+        let state = LloydState::new(mean, usage);
         Ok(Start { state, how: "spread".to_owned() })
     }
 
-    /// k-means++ within one group: each start is a row drawn with probability proportional to
-    /// its squared distance from the starts so far.
+    /// Starts within one group, chosen by their distance in its columns.
     fn spread_starts(
         &self,
         rows: &Dense<f64>,
@@ -237,34 +274,28 @@ impl<T: Real> Lloyd<T> {
     ) -> Vec<f64> {
         let columns = self.columns();
         let in_group: Vec<usize> = (0..columns).filter(|&d| self.gate(d, group) > 0.0).collect();
-        let mut mean = Vec::with_capacity(self.states * columns);
-        let mut nearest = vec![f64::INFINITY; rows.rows()];
-        for state in 0..self.states {
-            let chance: Vec<f64> = if state == 0 {
-                weights.to_vec()
-            } else {
-                nearest.iter().zip(weights).map(|(d, w)| d * w).collect()
-            };
-            // Fewer distinct rows than states: any row will do, the state stays empty or shares.
-            let row = draw(&chance, random).or_else(|| draw(weights, random)).unwrap_or(0);
-            let start: Vec<f64> = rows
-                .row(row)
-                .iter()
-                .enumerate()
-                .map(|(d, &x)| if x.is_nan() { self.frame.outward(d, 0.0) } else { x })
-                .collect();
-            for (r, near) in nearest.iter_mut().enumerate() {
-                let cells = rows.row(r);
-                let mut distance = 0.0;
-                for &d in &in_group {
-                    let apart = cells[d] - start[d];
-                    if !apart.is_nan() {
-                        distance += apart * apart / self.unit[d];
-                    }
-                }
-                *near = near.min(distance);
+        let measured = |d: usize, x: f64| {
+            let z = self.frame.inward(d, x) * self.frame.scale(d) / self.unit[d].sqrt();
+            if z.is_nan() { 0.0 } else { z }
+        };
+        let each = |r: usize| in_group.iter().map(move |&d| (d, rows.row(r)[d]));
+        let mut cells = Vec::with_capacity(rows.rows() * in_group.len());
+        let mut observed = Vec::new();
+        for r in 0..rows.rows() {
+            cells.extend(each(r).map(|(d, x)| measured(d, x)));
+        }
+        if (0..rows.rows()).any(|r| each(r).any(|(_, x)| x.is_nan())) {
+            for r in 0..rows.rows() {
+                observed.extend(each(r).map(|(_, x)| if x.is_nan() { 0.0 } else { 1.0 }));
             }
-            mean.extend_from_slice(&start);
+        }
+        let observed = Some(observed).filter(|observed| !observed.is_empty());
+        let spread = Spread { cells, observed, columns: in_group.len(), weights };
+        let mut mean = Vec::with_capacity(self.states * columns);
+        for row in spread.starts(self.states, random) {
+            let filled =
+                |(d, &x): (usize, &f64)| if x.is_nan() { self.frame.outward(d, 0.0) } else { x };
+            mean.extend(rows.row(row).iter().enumerate().map(filled));
         }
         mean
     }
@@ -292,9 +323,24 @@ impl<T: Real> Lloyd<T> {
                     statistics.nearest += batch.weight(row) * largest.to_f64();
                 }
             }
-            if prepared.keep_far {
+            if statistics.needs.is_some() {
+                means.second_nearest(group, work);
+                for (second, largest) in work.second.iter_mut().zip(&work.largest) {
+                    *second = *largest - *second;
+                }
+            }
+            if prepared.keep_far || statistics.needs.is_some() {
                 means.distances(group, values, work);
+            }
+            if prepared.keep_far {
                 statistics.far.offer_batch(group, batch, &work.largest);
+            }
+            if let Some(needs) = &mut statistics.needs {
+                for (row, &slot) in work.nearest.iter().enumerate() {
+                    let nearest = -2.0 * work.largest[row].to_f64();
+                    let second = nearest + 2.0 * work.second[row].to_f64();
+                    needs.add(slot as usize, batch.weight(row), nearest, second);
+                }
             }
             sums.add(batch, means.cells(values, work), work);
         }
@@ -325,6 +371,9 @@ impl<T: Real> Lloyd<T> {
             }
             if prepared.keep_far {
                 statistics.far.offer_batch(group, batch, &work.log_norms);
+            }
+            if let Some(needs) = &mut statistics.needs {
+                add_needs(needs, group * self.states, part, &work.log_norms, batch);
             }
             assign(part, &mut work.log_norms, batch);
         }
@@ -412,6 +461,7 @@ impl<T: Real> Learner<T> for Lloyd<T> {
             observed: 0.0,
             nearest: 0.0,
             far: WorstRows::new(self.groups, self.states),
+            needs: self.swaps.map(|_| Needs::new(slots)),
         }
     }
 
@@ -491,6 +541,48 @@ impl<T: Real> Learner<T> for Lloyd<T> {
         }
         state.reseeds += u32::from(!notes.is_empty());
         notes
+    }
+
+    fn jump(
+        &self,
+        state: &LloydState,
+        statistics: &LloydStatistics<T>,
+        gain: f64,
+        failed: usize,
+        pass: Pass,
+    ) -> Option<LloydState> {
+        let (seed, needs) = (self.swaps?, statistics.needs.as_ref()?);
+        if !are_due(gain, statistics.observed) {
+            return None;
+        }
+        let in_group = |d: usize, group: usize| self.gate(d, group) > 0.0;
+        let mean = swapped(state, needs, &self.unit, in_group, self.states, failed, (seed, pass))?;
+        Some(LloydState { mean, ..state.clone() })
+    }
+}
+
+/// Adds how much the means of a group, from this slot on, are needed by rows with this evidence `[J, R]`.
+fn add_needs<T: Real>(
+    needs: &mut Needs,
+    first: usize,
+    part: &[T],
+    largest: &[T],
+    batch: &Batch<'_, T>,
+) {
+    let rows = largest.len();
+    for (row, &largest) in largest.iter().enumerate() {
+        let (mut nearest, mut second) = (None, f64::NEG_INFINITY);
+        for (slot, evidence) in part.iter().skip(row).step_by(rows).enumerate() {
+            if nearest.is_none() && *evidence == largest {
+                nearest = Some(slot);
+            } else {
+                second = second.max(evidence.to_f64());
+            }
+        }
+        if let Some(slot) = nearest {
+            let slot = first + slot;
+            needs.add(slot, batch.weight(row), -2.0 * largest.to_f64(), -2.0 * second);
+        }
     }
 }
 

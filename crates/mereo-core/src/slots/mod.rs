@@ -29,8 +29,11 @@ mod lines;
 mod lloyd;
 mod nearest;
 mod quick;
+mod shrinkage;
+mod spread;
 mod statistics;
 mod survey;
+mod swaps;
 #[cfg(test)]
 mod tests;
 mod worst;
@@ -46,6 +49,7 @@ pub use kinds::{
 };
 pub use lloyd::{Lloyd, LloydState};
 pub use quick::QuickSums;
+pub use shrinkage::Shrinkage;
 pub use statistics::{SlotMoments, SlotStatistics};
 pub use survey::{Survey, SurveyTask, refuse_words};
 pub use worst::{WorstRow, WorstRows};
@@ -95,6 +99,7 @@ pub fn answers() -> Vec<Answer> {
         Answer::task::<crate::fingerprint::DigestTask, crate::fingerprint::DigestTask>(),
         Answer::task::<columns::MomentsTask, columns::MomentsTask>(),
         Answer::task::<clusters::ClustersTask, clusters::ClustersTask>(),
+        Answer::task::<crate::RowsTask, crate::RowsTask>(),
         Answer::task::<crate::ratings::RatingsTask, crate::ratings::RatingsTask>(),
         Answer::task::<crate::rows::SampleTask, crate::rows::SampleTask>(),
         Answer::pass::<Lloyd<f32>, Lloyd<f64>>(),

@@ -47,7 +47,9 @@ pub(super) struct MeansWork<T> {
     /// The largest of a group's evidence, `[R]`.
     pub(super) largest: Vec<T>,
     /// The first slot that has it.
-    nearest: Vec<u32>,
+    pub(super) nearest: Vec<u32>,
+    /// The second largest, if it was asked for, `[R]`.
+    pub(super) second: Vec<T>,
     /// Observed cells, by the rows' weights.
     pub(super) observed: f64,
 }
@@ -144,6 +146,25 @@ impl<T: Real> Means<T> {
         );
     }
 
+    /// Finds the second largest evidence of each row of a group, `work.second`, after the [nearest](Self::nearest).
+    pub(super) fn second_nearest(&self, group: usize, work: &mut MeansWork<T>) {
+        let MeansWork { evidence, nearest, second, .. } = work;
+        second.resize(nearest.len(), T::ZERO);
+        let (slots, first) = (self.groups * self.states, group * self.states);
+        widest(
+            #[inline(always)]
+            || {
+                let found = second.iter_mut().zip(&*nearest);
+                for ((second, &nearest), evidence) in found.zip(evidence.chunks_exact(slots)) {
+                    let (before, rest) =
+                        evidence[first..first + self.states].split_at(nearest as usize - first);
+                    let (before, after) = (largest(before), largest(&rest[1..]));
+                    *second = if after > before { after } else { before };
+                }
+            },
+        );
+    }
+
     /// Makes `work.largest` minus half the squared distance of each row from its nearest mean of
     /// this group.
     pub(super) fn distances(&self, group: usize, values: &[T], work: &mut MeansWork<T>) {
@@ -221,6 +242,20 @@ fn first_largest<T: Real>(numbers: &[T]) -> (T, u32) {
         }
     }
     (value, place)
+}
+
+/// The largest of some numbers; minus infinity of none.
+#[inline(always)]
+fn largest<T: Real>(numbers: &[T]) -> T {
+    let (blocks, rest) = numbers.as_chunks::<LANES>();
+    let mut values = [T::from_f64(f64::NEG_INFINITY); LANES];
+    for block in blocks {
+        for lane in 0..LANES {
+            values[lane] = if block[lane] > values[lane] { block[lane] } else { values[lane] };
+        }
+    }
+    let all = values.iter().chain(rest);
+    all.fold(T::from_f64(f64::NEG_INFINITY), |m, &v| if v > m { v } else { m })
 }
 
 /// The weight of all rows of a batch.

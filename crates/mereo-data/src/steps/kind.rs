@@ -44,6 +44,9 @@ pub enum StepKind {
     NormaliseCounts,
     /// `remove-row-means`: each row minus its mean. For users who rate high or low.
     RemoveRowMeans,
+    /// `remove-means`: each cell minus what its column is like and what its row is like, means that are drawn towards the mean of
+    /// all cells by five cells. For ratings, of items and users of which little is known.
+    RemoveMeans,
     /// `remove-column-means`: each column minus its mean.
     RemoveColumnMeans,
     /// `log`: `log(1 + x)`, which leaves 0 alone. For counts.
@@ -55,13 +58,14 @@ const RANGE: (f64, f64) = (1e9, 1e-9);
 
 impl StepKind {
     /// The names of all kinds as users write them, without ranges.
-    pub const NAMES: [&str; 8] = [
+    pub const NAMES: [&str; 9] = [
         "scale",
         "scale-all",
         "standardise",
         "equalise",
         "normalise-counts",
         "remove-row-means",
+        "remove-means",
         "remove-column-means",
         "log",
     ];
@@ -122,6 +126,7 @@ impl FromStr for StepKind {
             ("equalise", None) => Ok(Self::Equalise),
             ("normalise-counts", None) => Ok(Self::NormaliseCounts),
             ("remove-row-means", None) => Ok(Self::RemoveRowMeans),
+            ("remove-means", None) => Ok(Self::RemoveMeans),
             ("remove-column-means", None) => Ok(Self::RemoveColumnMeans),
             ("log", None) => Ok(Self::Log),
             _ => Err(unknown()),
@@ -138,6 +143,7 @@ impl fmt::Display for StepKind {
             Self::Equalise => f.write_str("equalise"),
             Self::NormaliseCounts => f.write_str("normalise-counts"),
             Self::RemoveRowMeans => f.write_str("remove-row-means"),
+            Self::RemoveMeans => f.write_str("remove-means"),
             Self::RemoveColumnMeans => f.write_str("remove-column-means"),
             Self::Log => f.write_str("log"),
         }

@@ -6,7 +6,7 @@ use mereo_core::{
 use serde::{Deserialize, Serialize};
 
 use super::row::Row;
-use super::step::{Step, interpolate, row_mean, total};
+use super::step::{DRAWN, Step, interpolate, row_mean, total};
 use super::{StepKind, Steps, kind};
 
 /// Ranks at which the mean histogram of the rows is kept.
@@ -78,6 +78,17 @@ pub(super) fn learn<T: Real>(
         }
         StepKind::RemoveRowMeans => {
             Step::RemoveRowMeans { mean: ask(Ask::RowMeans)?.moments[0].mean }
+        }
+        StepKind::RemoveMeans => {
+            let moments = ask(Ask::ColumnMoments)?.moments;
+            let cells = moments.iter().fold(Moments::default(), |mut all, own| {
+                all.merge(own);
+                all
+            });
+            let drawn = |own: &Moments| {
+                cells.mean + (own.mean - cells.mean) * (own.weight / (own.weight + DRAWN))
+            };
+            Step::RemoveMeans { offset: moments.iter().map(drawn).collect() }
         }
         StepKind::Log => Step::Log {},
     };

@@ -12,6 +12,9 @@ const SMALLEST: f64 = 1e-150;
 /// and then, times zero, not a number.
 const BACK: f64 = 1e300;
 
+/// Cells of nothing in particular that a row's or a column's own are taken together with, in `remove-means`.
+pub(super) const DRAWN: f64 = 5.0;
+
 /// What was learned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "kebab-case", deny_unknown_fields)]
@@ -42,6 +45,10 @@ pub(super) enum Step {
     },
     RemoveRowMeans {
         mean: f64,
+    },
+    /// What each column is like, drawn towards all, then what the row is like, drawn towards 0.
+    RemoveMeans {
+        offset: Vec<f64>,
     },
     Log {},
 }
@@ -79,6 +86,7 @@ impl Step {
             Self::Equalise { .. } => "equalise",
             Self::NormaliseCounts { .. } => "normalise-counts",
             Self::RemoveRowMeans { .. } => "remove-row-means",
+            Self::RemoveMeans { .. } => "remove-means",
             Self::Log {} => "log",
         }
     }
@@ -125,6 +133,12 @@ impl Step {
                 Err(format!("a mean total of {mean_total}"))
             }
             Self::RemoveRowMeans { mean } if !sound(*mean) => Err(format!("a mean of {mean}")),
+            Self::RemoveMeans { offset } if offset.len() != columns => {
+                Err(format!("{} numbers for {columns} columns", offset.len()))
+            }
+            Self::RemoveMeans { offset } if !offset.iter().all(|&o| sound(o)) => {
+                Err(format!("an offset beyond {LARGEST:e}"))
+            }
             _ => Ok(()),
         }
     }
@@ -149,6 +163,7 @@ impl Step {
         match self {
             Self::NormaliseCounts { mean_total } => Some(*mean_total),
             Self::RemoveRowMeans { mean } => Some(*mean),
+            Self::RemoveMeans { .. } => Some(0.0),
             _ => None,
         }
     }
@@ -177,6 +192,17 @@ impl Step {
                 row.values.iter_mut().for_each(|v| *v -= mean);
                 return Ok(Some(mean));
             }
+            Self::RemoveMeans { offset } => {
+                let (sum, count) = row
+                    .observed()
+                    .fold((0.0, 0.0), |(s, n), (column, v)| (s + (v - offset[column]), n + 1.0));
+                let bias = sum / (count + DRAWN);
+                for at in 0..row.values.len() {
+                    let column = row.column(at);
+                    row.values[at] -= offset[column] + bias;
+                }
+                return Ok(Some(bias));
+            }
             _ => {
                 if let Some(at) = row.values.iter().position(|v| *v <= -1.0) {
                     return Err(row.complain(at, "a value above -1, for `log` is log(1 + x)"));
@@ -196,6 +222,7 @@ impl Step {
                     z * (fact.unwrap_or(*mean_total) / mean_total)
                 }
                 Self::RemoveRowMeans { mean } => z + fact.unwrap_or(*mean),
+                Self::RemoveMeans { offset } => z + offset[column] + fact.unwrap_or(0.0),
                 Self::Log {} => z.exp_m1(),
                 _ => self.affine().map_or(z, |(offset, spread, low)| {
                     (z - low) * spread.at(column) + offset.at(column)

@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn two_labels_that_agree_are_exact() {
-        for seed in 0..200 {
+        for seed in 0..1000 {
             let context = Context::new(seed);
             let field = random_submodular(&context, 7, 3.0);
             let found = expansion(&field, Some(&[0; 7]), &ExpansionParams::default(), &context);
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn potts_is_within_twice_the_least_above_its_floor() {
-        for seed in 0..200 {
+        for seed in 0..1000 {
             let context = Context::new(seed);
             let free = random_field(&context, 6, 4, 0.0);
             let labels = 4;

@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn the_energy_falls_to_where_no_change_of_one_variable_improves_it() {
-        for seed in 0..200 {
+        for seed in 0..1000 {
             let field = random_field(&Context::new(seed), 6, 3, 3.0);
             let found = icm(&field, None, 1000);
             assert!(found.trace.is_sorted_by(|a, b| b <= a));

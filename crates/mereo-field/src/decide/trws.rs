@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_least_energy_is_between_bound_and_state() {
-        for seed in 0..500 {
+        for seed in 0..1000 {
             let context = Context::new(seed);
             let field = random_field(&context, 6, 3, 3.0);
             let found = trws(&field, &TrwsParams::default(), &context).unwrap();
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_gap_closes_on_trees() {
-        for seed in 0..300 {
+        for seed in 0..1000 {
             let context = Context::new(seed);
             let field = random_tree(&context, 8, 4, 3.0);
             let found = trws(&field, &TrwsParams::default(), &context).unwrap();
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn the_gap_closes_on_submodular_fields() {
         let params = TrwsParams { passes: 5000, tolerance: 1e-10 };
-        for seed in 0..300 {
+        for seed in 0..1000 {
             let context = Context::new(seed);
             let field = random_submodular(&context, 7, 2.0);
             let found = trws(&field, &params, &context).unwrap();

@@ -54,7 +54,7 @@ pub fn binary(
     let (decided, probability): (Decided, Option<Vec<f64>>) = match params.method {
         DenoiseMethod::MeanField => {
             let params = MeanFieldParams { sweeps: 100, tolerance: 1e-5, ..Default::default() };
-            of_marginals(grid_mean_field(&grid, &params, context)?)
+            of_marginals(grid_mean_field(&grid, None, &params, context)?)
         }
         DenoiseMethod::Gibbs => {
             let params = GibbsParams { burn_in: 50, sweeps: 200, chains: 2 };
@@ -132,7 +132,7 @@ fn choose(
         let grid = Grid::new(size, 2, four, unary, potts, Weights::Shared(coupling))?;
         let params =
             MeanFieldParams { sweeps: 30, tolerance: 1e-3, trace: false, ..Default::default() };
-        let mean = grid_mean_field(&grid, &params, context)?;
+        let mean = grid_mean_field(&grid, None, &params, context)?;
         Ok(hidden.iter().map(|&i| mean.marginals.of(i)[usize::from(seen[i])]).collect())
     };
     let likelihood = |right: &[f64], noise: f64| -> f64 {

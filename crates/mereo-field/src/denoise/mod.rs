@@ -49,6 +49,22 @@ impl DenoiseMethod {
     pub const NAMES: [&'static str; 5] = ["mean-field", "cut", "icm", "gibbs", "bp"];
     /// All of them.
     pub const ALL: [Self; 5] = [Self::MeanField, Self::Cut, Self::Icm, Self::Gibbs, Self::Bp];
+
+    /// What is taken if nobody says: cuts where 256 levels cost their differences, for they are exact then, quick
+    /// and nearer to the truth than mean field; else mean field.
+    ///
+    /// ```
+    /// use mereo_field::denoise::{DenoiseMethod, Shape};
+    /// assert_eq!(DenoiseMethod::usual(256, Shape::Differences(255)), DenoiseMethod::Cut);
+    /// assert_eq!(DenoiseMethod::usual(256, Shape::Potts), DenoiseMethod::MeanField);
+    /// assert_eq!(DenoiseMethod::usual(2, Shape::Potts), DenoiseMethod::MeanField);
+    /// ```
+    pub fn usual(levels: usize, shape: Shape) -> Self {
+        match shape {
+            Shape::Differences(limit) if levels > 2 && limit + 1 >= levels => Self::Cut,
+            _ => Self::MeanField,
+        }
+    }
 }
 
 impl std::str::FromStr for DenoiseMethod {

@@ -19,8 +19,13 @@ const BAND: usize = 16;
 /// Beyond this, `tanh` is 1 in 32 bits.
 const STEEP: f32 = 40.0;
 
-pub(super) fn mean_field(grid: &Grid, params: &MeanFieldParams, context: &Context) -> Inferred {
-    let mut board = Board::new(grid);
+pub(super) fn mean_field(
+    grid: &Grid,
+    start: Option<&Marginals>,
+    params: &MeanFieldParams,
+    context: &Context,
+) -> Inferred {
+    let mut board = Board::new(grid, start);
     let (mut trace, mut converged) = (Vec::new(), false);
     context.install(|| {
         for _ in 0..params.sweeps {
@@ -60,7 +65,7 @@ fn first(row: usize, colour: usize) -> usize {
 }
 
 impl Board {
-    fn new(grid: &Grid) -> Self {
+    fn new(grid: &Grid, start: Option<&Marginals>) -> Self {
         let (height, width) = grid.size();
         let stride = width.div_ceil(2) + 2;
         let empty = || [(); 2].map(|()| vec![0.0f32; stride * (height + 2)]);
@@ -82,7 +87,11 @@ impl Board {
             let unary = grid.unary(i);
             let bias = 0.5 * (unary[1] - unary[0]);
             board.bias[colour][place] = bias as f32;
-            board.mean[colour][place] = bias.tanh() as f32;
+            let mean = match start {
+                Some(start) => 2.0 * start.of(i)[1] - 1.0,
+                None => bias.tanh(),
+            };
+            board.mean[colour][place] = mean as f32;
         }
         if board.strength.is_ok() {
             grid.for_each_weight(|d, a, b, weight| {

@@ -8,7 +8,7 @@
 use mereo_core::math::{exp_in_place, softmax};
 use mereo_core::{Context, Result, in_parallel};
 
-use super::{Grid, Neighbours, ising};
+use super::{Grid, Neighbours, add_expected, ising};
 use crate::divergence::free_energy;
 use crate::infer::MeanFieldParams;
 use crate::{Inferred, Kind, Marginals, Pairwise};
@@ -16,27 +16,29 @@ use crate::{Inferred, Kind, Marginals, Pairwise};
 /// Rows of pixels of a colour that are one piece of work.
 const BAND: usize = 8;
 
-/// As [`infer::mean_field`](crate::infer::mean_field), in parallel. The order of the parameters is not used.
+/// As [`infer::mean_field`](crate::infer::mean_field), from the same starts, in parallel. The order of the
+/// parameters is not used.
 ///
 /// ```
 /// use mereo_core::Context;
 /// use mereo_field::{Coupling, Grid, Neighbours, Unary, Weights, grid_mean_field};
 /// let unary = Unary::PerPixel(vec![0.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
 /// let grid = Grid::new((1, 3), 2, Neighbours::Four, unary, Coupling::Potts, Weights::Shared(1.0))?;
-/// let mean = grid_mean_field(&grid, &Default::default(), &Context::new(0))?;
+/// let mean = grid_mean_field(&grid, None, &Default::default(), &Context::new(0))?;
 /// assert!(mean.marginals.of(2)[1] > 0.5);
 /// # Ok::<(), mereo_core::Error>(())
 /// ```
 pub fn grid_mean_field(
     grid: &Grid,
+    start: Option<&Marginals>,
     params: &MeanFieldParams,
     context: &Context,
 ) -> Result<Inferred> {
     params.check()?;
     if grid.labels == 2 && grid.neighbours == Neighbours::Four && params.damping == 0.0 {
-        return Ok(ising::mean_field(grid, params, context));
+        return Ok(ising::mean_field(grid, start, params, context));
     }
-    let mut colours = Colours::new(grid);
+    let mut colours = Colours::new(grid, start);
     let (mut trace, mut converged) = (Vec::new(), false);
     context.install(|| {
         for _ in 0..params.sweeps {
@@ -67,7 +69,7 @@ struct Colours {
 }
 
 impl Colours {
-    fn new(grid: &Grid) -> Self {
+    fn new(grid: &Grid, start: Option<&Marginals>) -> Self {
         let eight = grid.neighbours == Neighbours::Eight;
         let (count, rows) = if eight { (4, grid.height.div_ceil(2)) } else { (2, grid.height) };
         let across = grid.width.div_ceil(2);
@@ -76,8 +78,13 @@ impl Colours {
         for i in 0..grid.variables() {
             let (colour, place) = new.place(grid, i);
             let factor = &mut new.factors[colour][place * grid.labels..(place + 1) * grid.labels];
-            factor.copy_from_slice(grid.unary(i));
-            softmax(factor);
+            match start {
+                Some(start) => factor.copy_from_slice(start.of(i)),
+                None => {
+                    factor.copy_from_slice(grid.unary(i));
+                    softmax(factor);
+                }
+            }
         }
         new
     }
@@ -103,7 +110,7 @@ impl Colours {
             let all = &*self;
             let pieces = own.chunks_mut(length).zip(&mut changes).enumerate();
             in_parallel(pieces, |(band, (piece, change))| {
-                let mut new = vec![0.0; labels];
+                let (mut new, mut around) = (vec![0.0; labels], vec![0.0; labels]);
                 for (at, factor) in piece.chunks_exact_mut(labels).enumerate() {
                     let (row, column) = (band * BAND + at / across, at % across);
                     let (y, x) = if eight {
@@ -115,12 +122,17 @@ impl Colours {
                         continue;
                     }
                     let pixel = y * grid.width + x;
-                    new.copy_from_slice(grid.unary(pixel));
+                    // What is expected of neighbours is linear in their factors: they are added up, as
+                    // much as they are coupled, before the costs are.
+                    around.fill(0.0);
                     for link in grid.links(pixel) {
                         let (colour, place) = all.place(grid, link.to);
                         let q = &all.factors[colour][place * labels..(place + 1) * labels];
-                        grid.add_expected(link, q, &mut new);
+                        let weight = grid.weight(link.edge);
+                        around.iter_mut().zip(q).for_each(|(a, q)| *a += weight * q);
                     }
+                    new.copy_from_slice(grid.unary(pixel));
+                    add_expected(grid.coupling, 1.0, &around, &mut new);
                     quick_softmax(&mut new);
                     for (old, new) in factor.iter_mut().zip(&new) {
                         let next = new + damping * (*old - new);

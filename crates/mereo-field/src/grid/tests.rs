@@ -160,7 +160,7 @@ fn coloured_sweeps_lower_the_free_energy_and_rest_where_single_ones_do() {
         let grid = random_grid(seed, (5, 6), labels, coupling);
         let params = MeanFieldParams { sweeps: 3000, tolerance: 1e-12, ..Default::default() };
         let context = Context::new(0);
-        let fast = grid_mean_field(&grid, &params, &context).unwrap();
+        let fast = grid_mean_field(&grid, None, &params, &context).unwrap();
         let quick = labels == 2 && grid.neighbours() == Neighbours::Four;
         let room = if quick { 1e-5 } else { 1e-12 };
         assert!(fast.trace.is_sorted_by(|a, b| *b <= a + room), "seed {seed}");
@@ -170,7 +170,7 @@ fn coloured_sweeps_lower_the_free_energy_and_rest_where_single_ones_do() {
         let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(worst < if quick { 1e-4 } else { 1e-8 }, "seed {seed}: {worst}");
         let small = random_grid(seed, (2, 3), labels, coupling);
-        let bound = grid_mean_field(&small, &params, &context).unwrap().log_z.unwrap();
+        let bound = grid_mean_field(&small, None, &params, &context).unwrap().log_z.unwrap();
         assert!(bound <= enumerate(&small).unwrap().log_z.unwrap() + 1e-6);
     }
 }
@@ -182,7 +182,7 @@ fn threads_change_nothing() {
             let grid = random_grid(seed, (67, 45), labels, Coupling::Potts);
             let on = |threads| {
                 let context = Context::new(0).with_threads(threads).unwrap();
-                grid_mean_field(&grid, &MeanFieldParams::default(), &context).unwrap()
+                grid_mean_field(&grid, None, &MeanFieldParams::default(), &context).unwrap()
             };
             assert_eq!(on(1), on(3));
         }
@@ -208,7 +208,7 @@ fn grids_of_nothing_and_of_one_pixel_are_fine() {
         let grid = random_grid(2, size, 2, Coupling::Potts);
         let context = Context::new(0);
         assert_eq!(grid_cut(&grid).unwrap().labels.len(), size.0 * size.1);
-        let mean = grid_mean_field(&grid, &MeanFieldParams::default(), &context).unwrap();
+        let mean = grid_mean_field(&grid, None, &MeanFieldParams::default(), &context).unwrap();
         assert_eq!(mean.marginals.variables(), size.0 * size.1);
     }
 }

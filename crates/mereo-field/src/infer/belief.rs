@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn trees_are_exact() {
-        for seed in 0..200 {
+        for seed in 0..1000 {
             let context = Context::new(seed);
             let field = random_tree(&context, 7, 4, 4.0);
             let bp = belief(&field, &BeliefParams::default(), &context).unwrap();

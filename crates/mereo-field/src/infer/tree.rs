@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn trees_are_exact() {
-        for seed in 0..300 {
+        for seed in 0..1000 {
             let field = random_tree(&Context::new(seed), 7, 4, 4.0);
             let (a, b) = (tree(&field).unwrap(), enumerate(&field).unwrap());
             assert!((a.log_z.unwrap() - b.log_z.unwrap()).abs() < 1e-10);

@@ -152,7 +152,7 @@ pub fn potts_mean_field(
                 Coupling::Potts,
                 Weights::Shared(weight),
             )?;
-            let mean = grid_mean_field(&grid, &params, context)?;
+            let mean = grid_mean_field(&grid, None, &params, context)?;
             grid.for_each_edge(|i, link| {
                 let pairs = mean.marginals.of(i).iter().zip(mean.marginals.of(link.to));
                 let counts = grid.weight(link.edge) / weight;

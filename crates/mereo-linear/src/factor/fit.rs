@@ -219,6 +219,7 @@ fn at_once(
         bound,
         log_likelihood: None,
         likelihood_unknown: false,
+        held_out: Vec::new(),
         passes: 0,
         status,
         best: 0,

@@ -112,7 +112,8 @@ pub(crate) fn map(
                     joint.divergence(&saved.position, dimensions, &mut repulsion, params.degrees);
                 saved.past.costs.push(cost);
                 let step = saved.past.step;
-                (journey.watch)(&Step { start: 0, starts: 1, step, steps, cost });
+                let warning = keeper.warning();
+                (journey.watch)(&Step { start: 0, starts: 1, step, steps, cost, warning });
             }
             joint.gradient(
                 &saved.position,
@@ -133,7 +134,8 @@ pub(crate) fn map(
         }
         let cost = joint.divergence(&saved.position, dimensions, &mut repulsion, params.degrees);
         saved.past.costs.push(cost);
-        (journey.watch)(&Step { start: 0, starts: 1, step: saved.past.step, steps, cost });
+        let (step, warning) = (saved.past.step, keeper.warning());
+        (journey.watch)(&Step { start: 0, starts: 1, step, steps, cost, warning });
         let name = match params.start {
             crate::TsneStart::Pca => "principal coordinates",
             crate::TsneStart::Spectral => "spectral",

@@ -100,6 +100,10 @@ impl Layers for DeepGmm {
         DeepGmm::path_weight(self)
     }
 
+    fn path_mean(&self) -> &[f64] {
+        DeepGmm::path_mean(self)
+    }
+
     fn variations(&self, layer: usize, draw: &[f64]) -> Vec<f64> {
         DeepGmm::variations(self, layer, draw)
     }

@@ -37,13 +37,15 @@ mod conditional;
 mod learner;
 mod mixture;
 mod moments;
+mod narrow;
 mod whitened;
 
 pub(crate) use learner::{
-    MixtureLearner, MixtureStatistics, Shape, accumulate, has_holes, in_data_units,
+    MixtureLearner, MixtureStatistics, Shape, State, accumulate, has_holes, in_data_units,
 };
 pub(crate) use mixture::Mixture;
 pub(crate) use moments::Moments;
+pub(crate) use narrow::RowSpace;
 pub(crate) use whitened::{Shapes, Whitened, Work, take_rows};
 
 /// Makes the most likely component of every row responsible for all of it, and with `log_norms` the log

@@ -6,7 +6,7 @@ use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Start, 
 use super::learner::{GmmLearner, State};
 use super::model::Spread;
 use super::{Covariance, Gmm, GmmParams};
-use crate::full::{MixtureLearner, Shape, in_data_units};
+use crate::full::{self, MixtureLearner, RowSpace, Shape, in_data_units};
 use crate::likelihood::bound_of;
 use crate::start::{ClusterStart, clusters};
 
@@ -67,22 +67,22 @@ fn fit_as<T: Real>(
         Covariance::Full => Shape::Full,
         Covariance::LowRank => Shape::LowRank(params.factors),
     };
-    let mut learner = MixtureLearner {
-        components: params.components,
-        shape,
-        hard: params.hard,
-        tails: false,
-        floor: params.variance_floor,
-        shrinkage: params.shrinkage,
-        survey,
+    let frame = &survey.frame.clone();
+    let space = match shape {
+        Shape::Full | Shape::Tied => RowSpace::of(source, &survey, params.variance_floor, context)?,
+        Shape::LowRank(_) => None,
     };
-    let start = |restart| learner.start(source, restart, context);
-    let Learned { state, mut training } = learn(&learner, start, source, plan, context, observer)?;
-    if params.hard || params.shrinkage > 0.0 {
-        (learner.hard, learner.shrinkage) = (false, 0.0);
-        training.log_likelihood = bound_of(&learner, &state, source, context)?;
-    }
-    let frame = &learner.survey.frame;
+    let (state, training) = match &space {
+        None => with_covariances(params, shape, survey, source, plan, context, observer)?,
+        Some(space) => {
+            let mut watched = space.watched(observer, survey.moments.rows);
+            let (survey, rows) = (space.survey(&survey, context)?, &space.rows);
+            let (mut state, training) =
+                with_covariances(params, shape, survey, rows, plan, context, &mut watched)?;
+            (state.mean, state.covariance) = space.widened(&state.mean, &state.covariance);
+            (state, space.told(training, source.rows()))
+        }
+    };
     let (mean, covariance) = in_data_units(frame, &state.mean, &state.covariance);
     let d = frame.columns();
     let spread = match shape {
@@ -101,6 +101,34 @@ fn fit_as<T: Real>(
     };
     let model = Gmm::of_spread(state.weight, mean, spread);
     Ok((model, training))
+}
+
+/// Learns components with covariances, in the frame's units.
+fn with_covariances<T: Real>(
+    params: &GmmParams,
+    shape: Shape,
+    survey: Survey<T>,
+    source: &dyn Source<T>,
+    plan: &Plan,
+    context: &Context,
+    observer: &mut dyn Observer,
+) -> Result<(full::State, Training)> {
+    let mut learner = MixtureLearner {
+        components: params.components,
+        shape,
+        hard: params.hard,
+        tails: false,
+        floor: params.variance_floor,
+        shrinkage: params.shrinkage,
+        survey,
+    };
+    let start = |restart| learner.start(source, restart, context);
+    let Learned { state, mut training } = learn(&learner, start, source, plan, context, observer)?;
+    if params.hard || params.shrinkage > 0.0 {
+        (learner.hard, learner.shrinkage) = (false, 0.0);
+        training.log_likelihood = bound_of(&learner, &state, source, context)?;
+    }
+    Ok((state, training))
 }
 
 /// k-means on a sample of the rows, then the variances of its clusters.

@@ -5,11 +5,11 @@ mod kinds;
 mod theory;
 
 use mereo_core::{
-    Absent, Context, Dense, Encode, Manifest, ModelFile, Plan, Real, Reconstruct, Score, Silent,
-    Table, Tensor, encode, reconstruct, score,
+    Absent, Cells, Context, Dense, Encode, Manifest, ModelFile, Plan, Real, Reconstruct, Score,
+    Silent, Table, Tensor, encode, reconstruct, score,
 };
 
-use super::{Gmm, GmmParams, fit};
+use super::{Covariance, Gmm, GmmParams, fit};
 use crate::testing::{Bounds, blobs, close, table, with_holes};
 use mereo_testing::{StopAt, codes, filled, odd_tables, scores, sparse, tables_of_all_magnitudes};
 
@@ -34,4 +34,41 @@ fn by_hand(mean: &[f64], variance: &[f64], prior: &[f64]) -> Gmm {
     file.insert("variance", Tensor::new(shape, variance.to_vec()));
     file.insert("weight", Tensor::new(vec![prior.len()], prior.to_vec()));
     Gmm::from_file(file, "by hand".as_ref()).unwrap()
+}
+
+/// More columns than rows, in two clusters.
+fn wide() -> Table<f64> {
+    let (rows, columns) = (24, 300);
+    let cell = |i: usize| {
+        let (r, d) = (i / columns, i % columns);
+        let wave = ((r * 37 + d * 11) as f64 * 0.618).sin() + ((r * d) as f64 * 0.1).cos();
+        1e3 + (d as f64 + 1.0) * (wave + if r % 2 == 0 { 3.0 } else { -3.0 })
+    };
+    Table::from(Dense::new(rows, columns, (0..rows * columns).map(cell).collect()).unwrap())
+}
+
+#[test]
+fn a_mixture_learned_in_the_space_of_rows_says_the_density_that_it_has() {
+    for covariance in [Covariance::Full, Covariance::Tied] {
+        let params = GmmParams { covariance, variance_floor: 1e-3, ..GmmParams::new(2) };
+        let (table, context) = (wide(), Context::new(0));
+        let (model, training) =
+            fit(&params, &table, &Plan::default(), &context, &mut Silent).unwrap();
+        let total: f64 = scores(&model, &table).iter().sum();
+        assert!((total - training.bound).abs() < 1e-6 * total.abs(), "{total} {}", training.bound);
+        assert_eq!(training.restarts[0].bounds.last(), Some(&training.bound));
+        assert_eq!(training.rows, 24);
+        // With a hole it is learned column by column: the same density but for what one cell tells.
+        let Cells::Dense(cells) = table.cells() else { unreachable!() };
+        let mut values = cells.values().to_vec();
+        values[5] = f64::NAN;
+        let holed = Table::from(Dense::new(24, 300, values).unwrap());
+        let (_, other) = fit(&params, &holed, &Plan::default(), &context, &mut Silent).unwrap();
+        assert!(
+            (other.bound - training.bound).abs() < 0.02 * training.bound.abs(),
+            "{} {}",
+            other.bound,
+            training.bound
+        );
+    }
 }

@@ -37,7 +37,7 @@ fn fit_as<T: Real>(
     let survey = Survey::of(source, context)?;
     let starts = McfaStarts { params, survey: &survey };
     let classes = ClassPlan::of(params.classes, params.class_pseudo_count, source)?;
-    let turns = StartsInTurn::new(&starts, &survey.form);
+    let turns = StartsInTurn::new(&starts, &survey, plan.checkpoints.as_ref());
     let start = |restart: usize| {
         let start = turns.start(source, restart, context)?;
         match classes {

@@ -31,6 +31,9 @@ mereo_core::params! {
         pub noise_floor: f64 = 0.01;
         /// Random tries that a scouted start chooses from.
         pub scouts: usize = 30;
+        /// Rows with the column's mean that each column of each part is taken to have been seen in beside those there
+        /// are: 5 of tables that are mostly unknown and 0 of others, if nobody says.
+        pub shrinkage: Option<f64> = None;
         /// Classes that parts depend on: how many to find, or `labels` for one for each label that
         /// the data brings along.
         pub classes: Classes = Classes::None;
@@ -49,6 +52,7 @@ impl TryFrom<McfaOptions> for McfaParams {
             entropic: options.entropic,
             noise_floor: options.noise_floor,
             scouts: options.scouts,
+            shrinkage: options.shrinkage,
             classes: options.classes,
             class_pseudo_count: options.class_pseudo_count,
             ..Self::new(options.parts, options.factors)

@@ -1,7 +1,7 @@
 //! The passes of MCFA: see the [module](super) for the derivation.
 
 use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, packed as pairs, product, product_nt};
-use mereo_core::slots::{Evidence, Form, Frame, SlotMoments, SlotStatistics, SlotWork};
+use mereo_core::slots::{Evidence, Form, Frame, Shrinkage, SlotMoments, SlotStatistics, SlotWork};
 use mereo_core::{Absent, Batch, Block, Facts, Learner, Memory, Pass, Real, Schedule, Statistics};
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use super::normal::{Normal, place, width};
 use super::regression::{Sums, factor_of, solve_column};
 use crate::Gate;
 use crate::classes::{ClassLayer, ClassPlan, ClassStatistics, FactorWork};
-use crate::gate::{log_entropic_prior, move_gate, prior_of_gates};
+use crate::gate::{SOFTNESS, log_entropic_prior, log_softness, move_gate, prior_of_gates};
 use crate::per_row::{PerRow, ROUNDS, RowAppearance, RowSums, RowWork};
 
 /// Fewer rows than this say nothing of a column.
@@ -49,6 +49,8 @@ pub(crate) struct McfaLearner<T> {
     pub(crate) observed: Vec<f64>,
     pub(crate) frame: Frame<T>,
     pub(crate) form: Form,
+    /// Rows that each column of each part is taken to have been seen in beside those there are.
+    pub(crate) shrinkage: Option<Shrinkage>,
     /// Classes to learn, if any.
     pub(crate) classes: Option<ClassPlan>,
     pub(crate) facts: Facts,
@@ -125,6 +127,8 @@ pub(crate) struct Prepared<T> {
     rows: Option<PerRow<T>>,
     forget: bool,
     log_entropic_prior: f64,
+    /// What shrinkage and softness add to the bound.
+    log_prior: f64,
 }
 
 /// Memory for looking at a batch.
@@ -144,6 +148,27 @@ impl<T: Real> McfaLearner<T> {
 
     fn normal(&self) -> Normal {
         Normal { factors: self.factors }
+    }
+
+    fn softness(&self) -> f64 {
+        if self.shrinkage.is_some() { SOFTNESS } else { 0.0 }
+    }
+
+    /// What shrinkage and softness add to the bound. Factors of imagined rows are as the prior has them, so that
+    /// `|λ|²` is what they add to an error.
+    fn log_prior(&self, state: &State) -> f64 {
+        let Some(shrinkage) = &self.shrinkage else { return 0.0 };
+        let columns = self.columns();
+        let mut log = log_softness(&state.gate, self.softness());
+        for (i, (offset, noise)) in state.offset.iter().zip(&state.noise).enumerate() {
+            let (part, d) = (i / columns, i % columns);
+            let loading = &state.loading[i * self.factors..(i + 1) * self.factors];
+            let moved: f64 = loading.iter().map(|l| l * l).sum();
+            let error = shrinkage.error(&self.frame, d, *offset, *noise)
+                + 0.5 * shrinkage.rows * moved / noise;
+            log -= state.gate[d * self.parts + part] * error;
+        }
+        log
     }
 
     fn per_row_from(&self) -> Option<usize> {
@@ -280,6 +305,7 @@ impl<T: Real> McfaLearner<T> {
     ) -> Vec<f64> {
         let (columns, j) = (self.columns(), self.factors);
         let moments = statistics.slots.moments(&self.frame);
+        let more = self.shrinkage.as_ref().map_or(0.0, |s| s.rows);
         let by_column = statistics.pairs.as_ref().map(|p| p.moments(&self.frame).count);
         let mut errors = vec![0.0; columns * self.parts];
         let mut lower = vec![0.0; pairs(j)];
@@ -287,7 +313,7 @@ impl<T: Real> McfaLearner<T> {
         for part in 0..self.parts {
             let mut factored = false;
             for d in 0..columns {
-                let count = moments.count[d];
+                let count = moments.count[d] + more;
                 if count <= NO_ROWS {
                     continue;
                 }
@@ -302,10 +328,15 @@ impl<T: Real> McfaLearner<T> {
                         *sum = statistics.complete[at]
                             + by_column.as_ref().map_or(0.0, |c| c[at * columns + d]);
                     }
+                    (0..j).for_each(|f| sum[place(f, f)] += more);
                     factor_of(&sum, &mean, count, &mut lower);
                     factored = true;
                 }
-                let (first, second) = (moments.first[d], moments.second[d]);
+                let (mut first, mut second) = (moments.first[d], moments.second[d]);
+                if let Some(shrinkage) = &self.shrinkage {
+                    first += more * shrinkage.mean[d];
+                    second += more * shrinkage.square(d);
+                }
                 let sums = Sums { count, first, second, mean: &mean, product: &product };
                 errors[d * self.parts + part] =
                     self.update_column(state, part, d, &lower, &sums, floor[d]);
@@ -433,6 +464,7 @@ impl<T: Real> Learner<T> for McfaLearner<T> {
             rows,
             forget: self.per_row_from() == Some(pass.pass),
             log_entropic_prior: log_entropic_prior(&state.gate, self.entropic),
+            log_prior: if self.is_per_row(pass) { 0.0 } else { self.log_prior(state) },
         }
     }
 
@@ -493,6 +525,9 @@ impl<T: Real> Learner<T> for McfaLearner<T> {
             }
             return;
         }
+        if batch.first_row == 0 {
+            statistics.bound += prepared.log_prior;
+        }
         let rows = batch.rows;
         prepared.linear.evaluate(batch, &mut work.linear);
         // What the rows tell is added from where their evidence stood.
@@ -538,7 +573,8 @@ impl<T: Real> Learner<T> for McfaLearner<T> {
         let errors = self.update_tied(state, statistics, &floor);
         if let Some(gate) = self.gate {
             let temperature = gate.temperature(pass.pass, self.rows);
-            move_gate(&mut state.gate, &errors, &self.observed, self.rows, temperature);
+            let softness = self.softness();
+            move_gate(&mut state.gate, &errors, &self.observed, self.rows, temperature, softness);
         }
         Vec::new()
     }

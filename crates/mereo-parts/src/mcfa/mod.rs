@@ -24,6 +24,8 @@
 //!   `C = Σ E[ssᵀ] - Σm Σmᵀ/n`, `c = Σxm - Σx Σm/n`, and `ρ = (Σx - λ·Σm)/n`. As `C ⪰ Σ Ω` there is always
 //!   one answer. What is left of the squares is `S = Σx² - (Σx)²/n - λ·c`.
 //! - **Noise.** `ψ = S/n`, or the floor if that is larger.
+//! - **Shrinkage**, where most cells are unknown: κ rows more in each column of each part, with the column's mean and variance and
+//!   factors as the prior has them. They add κ to n and to the diagonal of `Σ E[ssᵀ]`, and minus their expected errors to F.
 //! - **The gate**, from `G_dk = ½ (n log ψ + S/ψ)`: see [`crate::gate`]; with gates of single rows,
 //!   `per_row.rs`, all sums count rows by `g^c_dk`.
 //!

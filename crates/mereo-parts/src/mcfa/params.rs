@@ -1,10 +1,14 @@
 //! What the user chooses.
 
-use mereo_core::{Error, Result};
+use mereo_core::slots::{Shrinkage, Survey};
+use mereo_core::{Error, Real, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::classes::{check_pseudo_count, default_pseudo_count};
 use crate::{Classes, Gate};
+
+/// Rows that columns of sparse tables are taken to have been seen in, if nobody says.
+const SHRINKAGE: f64 = 5.0;
 
 /// The size of the model and how it is learned. The one place where defaults live.
 ///
@@ -29,6 +33,11 @@ pub struct McfaParams {
     pub noise_floor: f64,
     /// How many random starts are scouted on a sample of the rows beside the seeded one.
     pub scouts: usize,
+    /// How many rows with the column's mean, whatever their factors, every column of every part is taken to have been
+    /// seen in beside those that there are. If nobody says: some of tables that are mostly unknown, none of others, and none
+    /// where rows have gates of their own.
+    #[serde(default)]
+    pub shrinkage: Option<f64>,
     /// Which classes factors depend on.
     #[serde(default)]
     pub classes: Classes,
@@ -48,6 +57,7 @@ impl McfaParams {
             entropic: 0.0,
             noise_floor: 0.01,
             scouts: 30,
+            shrinkage: None,
             classes: Classes::None,
             class_pseudo_count: default_pseudo_count(),
         }
@@ -84,6 +94,13 @@ impl McfaParams {
         check_pseudo_count(self.class_pseudo_count)?;
         let gates_of_rows = self.gate.per_row_from().is_some();
         self.classes.check(gates_of_rows)?;
+        crate::gate::check_shrinkage(self.shrinkage, gates_of_rows)?;
         crate::gate::check_entropic(self.entropic, gates_of_rows)
+    }
+
+    /// The rows that columns are taken to have been seen in, for data of which this is known.
+    pub(crate) fn shrinkage<T: Real>(&self, survey: &Survey<T>) -> Option<Shrinkage> {
+        let own = self.gate.per_row_from().is_some();
+        Shrinkage::of(if own { Some(0.0) } else { self.shrinkage }, SHRINKAGE, survey)
     }
 }

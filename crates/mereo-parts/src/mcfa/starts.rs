@@ -11,7 +11,9 @@ use rand_distr::{Distribution, StandardNormal};
 use super::McfaParams;
 use super::learner::{McfaLearner, State};
 use crate::Gate;
-use crate::starts::{DENSE_SAMPLE, StartParts, filled_row, gates_of_groups};
+use crate::starts::{
+    DENSE_SAMPLE, StartParts, filled_row, following, gates_of_groups, spread_columns, spread_gate,
+};
 
 /// Passes that find the factors of groups of columns while the gate is held.
 const FACTOR_PASSES: usize = 25;
@@ -37,6 +39,7 @@ impl<T: Real> McfaStarts<'_, T> {
             observed: self.survey.moments.weight.clone(),
             frame: self.survey.frame.clone(),
             form: self.survey.form.clone(),
+            shrinkage: self.params.shrinkage(self.survey),
             classes: None,
             facts: self.survey.facts(),
             description: String::new(),
@@ -88,6 +91,7 @@ impl<T: Real> StartParts<T> for McfaStarts<'_, T> {
     /// loadings are its regression on those factors.
     fn of_groups(
         &self,
+        _survey: &Survey<T>,
         sample: &Table<T>,
         groups: &[Option<usize>],
         restart: usize,
@@ -110,6 +114,30 @@ impl<T: Real> StartParts<T> for McfaStarts<'_, T> {
         let state = starts.state(hard, loading);
         let learned = starts.go_on(sample, &state, None, &plan, floor, context)?;
         Ok(State { gate: soft, ..learned.state })
+    }
+
+    fn widened(
+        &self,
+        sample: &Table<T>,
+        chosen: &[usize],
+        state: &State,
+        context: &Context,
+    ) -> Result<State> {
+        let survey = Survey::of(sample, context)?;
+        let starts = McfaStarts { params: self.params, survey: &survey };
+        let (columns, factors) = (sample.columns(), self.params.factors);
+        let spread = |own, width, other: &dyn Fn(usize) -> f64| {
+            spread_columns(own, chosen, columns, width, other)
+        };
+        let whole = State {
+            gate: spread_gate(&state.gate, chosen, columns),
+            loading: spread(&state.loading, factors, &|_| 0.0),
+            offset: spread(&state.offset, 1, &|d| survey.moments.mean[d]),
+            noise: spread(&state.noise, 1, &|d| survey.reference[d]),
+            classes: None,
+        };
+        let (plan, floor) = following();
+        Ok(starts.go_on(sample, &whole, Some(Gate::Standard), &plan, floor, context)?.state)
     }
 
     /// The papers' start, uniform gates and loadings at random rows, and their gate.

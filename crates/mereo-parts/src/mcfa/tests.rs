@@ -187,7 +187,13 @@ fn bounds_from(
     let begun_survey = Survey::of(begun, &context).unwrap();
     let start = |restart: usize| {
         let starts = McfaStarts { params: &params, survey: &begun_survey };
-        seeded(&starts, &start_sample(begun, &begun_survey.form, &context)?, restart, &context)
+        seeded(
+            &starts,
+            starts.survey,
+            &start_sample(begun, &begun_survey.form, &context)?,
+            restart,
+            &context,
+        )
     };
     let learner = McfaLearner { entropic, ..starts.learner(Some(gate), Schedule::constant(0.01)) };
     let plan = Plan { passes: 20, tolerance: 0.0, ..Plan::default() };

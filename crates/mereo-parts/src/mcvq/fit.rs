@@ -40,7 +40,7 @@ fn fit_as<T: Real>(
     let survey = survey(params, source, context)?;
     let starts = McvqStarts { params, survey: &survey };
     let classes = ClassPlan::of(params.classes, params.class_pseudo_count, source)?;
-    let turns = StartsInTurn::new(&starts, &survey.form);
+    let turns = StartsInTurn::new(&starts, &survey, plan.checkpoints.as_ref());
     let start_of_parts = |restart: usize| {
         if params.start == StartKind::Papers {
             let sample = sample(source, &survey.form, context)?;

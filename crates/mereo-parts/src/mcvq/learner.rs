@@ -2,15 +2,15 @@
 
 use mereo_core::math::HALF_LOG_TWO_PI;
 use mereo_core::slots::{
-    Evidence, Family, Form, Frame, Hold, Looks, SlotMoments, SlotParams, SlotStatistics, SlotWork,
-    Typical, WorstRow, WorstRows, responsibilities,
+    Evidence, Family, Form, Frame, Hold, Looks, Shrinkage, SlotMoments, SlotParams, SlotStatistics,
+    SlotWork, Typical, WorstRow, WorstRows, responsibilities,
 };
 use mereo_core::{Batch, Facts, Learner, Memory, Pass, Real, Schedule, Statistics, in_parallel};
 use serde::{Deserialize, Serialize};
 
 use crate::Gate;
 use crate::classes::{ClassLayer, ClassPlan, ClassStatistics, ClassWork, PreparedClasses};
-use crate::gate::{log_entropic_prior, move_gate, prior_of_gates};
+use crate::gate::{SOFTNESS, log_entropic_prior, log_softness, move_gate, prior_of_gates};
 use crate::per_row::{RowSums, RowWork};
 
 use super::rows::{Gibbs, Rounds, RowPass, gate_sums};
@@ -67,6 +67,8 @@ pub(crate) struct McvqLearner<T> {
     pub(crate) reseed: bool,
     /// Strength of the entropic prior on the gate.
     pub(crate) entropic: f64,
+    /// Rows that each column of each state is taken to have been seen in beside those there are.
+    pub(crate) shrinkage: Option<Shrinkage>,
     /// Looks at samples instead of expectations.
     pub(crate) gibbs: Option<Gibbs>,
     /// Classes to learn, if any.
@@ -120,7 +122,7 @@ pub(crate) struct Prepared<T> {
     evidence: Evidence<T>,
     classes: Option<PreparedClasses<T>>,
     keep_worst: bool,
-    /// What pseudo-rows add to the bound.
+    /// What pseudo-rows, shrinkage and softness add to the bound.
     log_prior: f64,
     /// If rows have gates of their own in this pass.
     rows: Option<RowPass<T>>,
@@ -154,6 +156,27 @@ impl<T: Real> McvqLearner<T> {
         self.reseed
             && state.reseeds < MOST_RESEEDS
             && state.state_prior.iter().any(|&b| b * (self.states as f64) < EMPTY)
+    }
+
+    fn softness(&self) -> f64 {
+        if self.shrinkage.is_some() { SOFTNESS } else { 0.0 }
+    }
+
+    /// What pseudo-rows, shrinkage and softness add to the bound.
+    fn log_prior(&self, state: &State) -> f64 {
+        let State { mean, level, .. } = state;
+        let gate = |d: usize, s: usize| state.gate[d * self.parts + s / self.states];
+        let typical = &self.typical;
+        let of_kinds = typical.log_prior(self.pseudo_count, gate, &self.frame, mean, level);
+        let Some(shrinkage) = &self.shrinkage else { return of_kinds };
+        let columns = self.columns();
+        let mut log = of_kinds + log_softness(&state.gate, self.softness());
+        for (i, (mean, variance)) in state.mean.iter().zip(&state.variance).enumerate() {
+            let (slot, d) = (i / columns, i % columns);
+            let gate = state.gate[d * self.parts + slot / self.states];
+            log -= gate * shrinkage.error(&self.frame, d, *mean, *variance);
+        }
+        log
     }
 
     /// `G_dk = Σ_j Σ_c m ε` at the new means and variances, from moments alone.
@@ -262,13 +285,11 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
             log_prior: &log_prior,
             mixed: self.typical.kinds.with(&state.level),
         };
-        let gate = |d: usize, s: usize| state.gate[d * self.parts + s / self.states];
-        let (mean, level) = (&state.mean, &state.level);
         Prepared {
             evidence: Evidence::in_frame(&params, &self.frame, &self.form),
             classes,
             keep_worst: self.has_empty_state(state),
-            log_prior: self.typical.log_prior(self.pseudo_count, gate, &self.frame, mean, level),
+            log_prior: if self.is_per_row(pass) { 0.0 } else { self.log_prior(state) },
             rows: self.is_per_row(pass).then(|| RowPass {
                 rounds: Rounds::of(self.gibbs.as_ref(), pass),
                 forget: self.per_row_from() == Some(pass.pass),
@@ -332,12 +353,14 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
             statistics.bound += own.accumulate(batch, rows, memory, &mut statistics.rows, worst);
             return;
         }
+        if batch.first_row == 0 {
+            statistics.bound += prepared.log_prior;
+        }
         let rows = batch.rows;
         let Work { slots: work, classes: of_classes, .. } = work;
         prepared.evidence.evaluate(batch, work);
         work.log_norms.resize(self.parts * rows, T::ZERO);
-        // Pseudo-rows are said once a pass.
-        let mut bound = if batch.first_row == 0 { prepared.log_prior } else { 0.0 };
+        let mut bound = 0.0;
         if let Some(classes) = &prepared.classes {
             let labels = batch.labels.filter(|_| self.classes.is_some_and(|plan| plan.labelled));
             let (slots, log_norms) = (&mut work.slots, &mut work.log_norms);
@@ -383,11 +406,14 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
         let floor: Vec<f64> = self.reference.iter().map(|v| v * self.floor.at(pass.pass)).collect();
         let seeding = self.has_empty_state(state);
         let per_row = self.is_per_row(pass);
-        let (totals, moments) = if per_row {
+        let (totals, mut moments) = if per_row {
             (&statistics.rows.totals, statistics.rows.moments(self.columns()))
         } else {
             (&statistics.slots.total, statistics.slots.moments(&self.frame))
         };
+        if let Some(shrinkage) = self.shrinkage.as_ref().filter(|_| !per_row) {
+            shrinkage.add(&mut moments);
+        }
         // All rows show one state of each part; by their own sum, priors add up to 1 whatever was rounded.
         let parts = state.state_prior.chunks_exact_mut(self.states);
         for (prior, totals) in parts.zip(totals.chunks_exact(self.states)) {
@@ -417,7 +443,8 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
         }
         let errors = self.expected_errors(state, &moments);
         let temperature = self.gate.temperature(pass.pass, self.rows);
-        move_gate(&mut state.gate, &errors, &self.observed, self.rows, temperature);
+        let softness = self.softness();
+        move_gate(&mut state.gate, &errors, &self.observed, self.rows, temperature, softness);
         if seeding { self.seed_empty_states(state, statistics, &floor) } else { Vec::new() }
     }
 }

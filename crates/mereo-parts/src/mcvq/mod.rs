@@ -19,6 +19,8 @@
 //! - `b_kj`: the mean of `m_kj` over rows;
 //! - `μ, σ²`: mean and variance of the rows that observe d, each counting `m_kj` times (the gate
 //!   cancels, as it does not depend on the row);
+//! - where most cells are unknown, each column of each state is taken to have been seen in κ rows more, and the gate is softened:
+//!   see [`mereo_core::slots::Shrinkage`] and [`crate::gate`];
 //! - the gate: see [`crate::gate`].
 //!
 //! With gates of single rows ([`crate::Gate::Factorised`]) `g` and its divergence stand inside the

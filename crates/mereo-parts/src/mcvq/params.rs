@@ -1,12 +1,16 @@
 //! What the user chooses.
 
-use mereo_core::{Error, Result};
+use mereo_core::slots::{Shrinkage, Survey};
+use mereo_core::{Error, Real, Result};
 use serde::{Deserialize, Serialize};
 
 use super::SizeSearch;
 use crate::classes::{check_pseudo_count, default_pseudo_count};
-use crate::gate::check_entropic;
+use crate::gate::{check_entropic, check_shrinkage};
 use crate::{Classes, Gate};
+
+/// Rows that columns of sparse tables are taken to have been seen in, if nobody says.
+const SHRINKAGE: f64 = 3.0;
 
 /// How rows are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -61,6 +65,11 @@ pub struct McvqParams {
     pub start: StartKind,
     /// How many random starts are scouted on a sample of the rows beside the seeded one.
     pub scouts: usize,
+    /// How many rows with the column's mean every column of every state is taken to have been seen in
+    /// beside those that there are. If nobody says: some of tables that are mostly unknown, none of others, and none
+    /// where rows have gates of their own.
+    #[serde(default)]
+    pub shrinkage: Option<f64>,
     /// Which classes states depend on.
     #[serde(default)]
     pub classes: Classes,
@@ -93,6 +102,7 @@ impl McvqParams {
             variance_floor: 0.01,
             start: StartKind::InTurn,
             scouts: 30,
+            shrinkage: None,
             classes: Classes::None,
             class_pseudo_count: default_pseudo_count(),
             pseudo_count: default_state_pseudo_count(),
@@ -126,6 +136,7 @@ impl McvqParams {
         }
         mereo_core::slots::check_pseudo_count(self.pseudo_count)?;
         crate::starts::check_scouts(self.scouts)?;
+        check_shrinkage(self.shrinkage, self.has_gates_of_rows())?;
         self.gate.check()?;
         if let Engine::Gibbs { sweeps: 0 } = self.engine {
             return Err(Error::option("sweeps", "at least 1 sweep a pass is needed"));
@@ -136,6 +147,12 @@ impl McvqParams {
         }
         self.classes.check(self.has_gates_of_rows())?;
         check_entropic(self.entropic, self.has_gates_of_rows())
+    }
+
+    /// The rows that columns are taken to have been seen in, for data of which this is known.
+    pub(crate) fn shrinkage<T: Real>(&self, survey: &Survey<T>) -> Option<Shrinkage> {
+        let chosen = if self.has_gates_of_rows() { Some(0.0) } else { self.shrinkage };
+        Shrinkage::of(chosen, SHRINKAGE, survey)
     }
 
     /// Whether, in the end, every row has a gate of its own.

@@ -232,6 +232,8 @@ impl<T: Real> Search<'_, T> {
     ) -> Result<SizeTried> {
         let params = McvqParams { parts, states, ..self.params.clone() };
         params.check()?;
+        let what = format!("{parts} parts of {states} states");
+        observer.trying(&what, self.tried.len() + 1, MOST_TRIED);
         let mut quiet = Quiet(observer);
         let (model, _) = fit(&params, &self.shown, &self.plan, self.context, &mut quiet)?;
         if self.context.stop().asked() {

@@ -10,7 +10,9 @@ use rand::RngExt;
 use super::McvqParams;
 use super::learner::{McvqLearner, SEEDED_SHARE, State};
 use crate::Gate;
-use crate::starts::{DENSE_SAMPLE, StartParts, filled_row, gates_of_groups};
+use crate::starts::{
+    DENSE_SAMPLE, StartParts, filled_row, following, gates_of_groups, spread_columns, spread_gate,
+};
 
 /// Passes of the k-means that gives groups their first states.
 const STATE_PASSES: usize = 20;
@@ -54,6 +56,7 @@ impl<T: Real> McvqStarts<'_, T> {
             form: self.survey.form.clone(),
             reseed: true,
             entropic: 0.0,
+            shrinkage: self.params.shrinkage(self.survey),
             gibbs: None,
             classes: None,
             facts: self.survey.facts(),
@@ -112,6 +115,7 @@ impl<T: Real> StartParts<T> for McvqStarts<'_, T> {
     /// States by k-means of the group's columns.
     fn of_groups(
         &self,
+        survey: &Survey<T>,
         sample: &Table<T>,
         groups: &[Option<usize>],
         restart: usize,
@@ -120,8 +124,8 @@ impl<T: Real> StartParts<T> for McvqStarts<'_, T> {
         let (parts, states) = (self.params.parts, self.params.states);
         let (hard, gate) = gates_of_groups(groups, parts);
         let sample = &sample_rows(sample, DENSE_SAMPLE, "states", context)?;
-        let typical = &self.survey.typical;
-        let expanded = typical.expand(sample, &self.survey.reference)?;
+        let typical = &survey.typical;
+        let expanded = typical.expand(sample, &survey.reference)?;
         let sample = &*expanded.table;
         let of_sample = expanded.moments(context)?;
         let lloyd = Lloyd::new(
@@ -130,7 +134,7 @@ impl<T: Real> StartParts<T> for McvqStarts<'_, T> {
             Some(expanded.gate(&hard, parts)),
             expanded.unit.clone(),
             &of_sample,
-            self.survey.form.clone(),
+            survey.form.clone(),
         );
         let context = context.with_seed(context.seed().wrapping_add(restart as u64));
         let plan = Plan {
@@ -159,6 +163,29 @@ impl<T: Real> StartParts<T> for McvqStarts<'_, T> {
         let looks = Looks { mean: &mut mean, variance: &mut own, level: &mut level };
         typical.fold(&learned.state.mean, &variance, OWN_SHARE, looks);
         Ok(State { gate, state_prior, mean, variance: own, level, reseeds: 0, classes: None })
+    }
+
+    fn widened(
+        &self,
+        sample: &Table<T>,
+        chosen: &[usize],
+        state: &State,
+        context: &Context,
+    ) -> Result<State> {
+        let survey = survey(self.params, sample, context)?;
+        let starts = McvqStarts { params: self.params, survey: &survey };
+        let columns = sample.columns();
+        let spread = |own, other: &[f64]| spread_columns(own, chosen, columns, 1, |d| other[d]);
+        let whole = State {
+            gate: spread_gate(&state.gate, chosen, columns),
+            mean: spread(&state.mean, &survey.moments.mean),
+            variance: spread(&state.variance, &survey.reference),
+            ..state.clone()
+        };
+        let (plan, floor) = following();
+        let learner = starts.learner(Gate::Standard, floor);
+        let start = |_: usize| Ok(Start { state: whole.clone(), how: String::new() });
+        Ok(learn(&learner, start, sample, &plan, context, &mut Silent)?.state)
     }
 
     /// The papers' start, and their gate.

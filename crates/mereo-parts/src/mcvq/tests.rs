@@ -81,7 +81,7 @@ fn restored(scrambled: f64, seed: u64) -> f64 {
     let starts = McvqStarts { params: &params, survey: &survey };
     let start = |restart: usize| {
         let sample = sample(&train.table, &survey.form, &context)?;
-        let state = starts.of_groups(&sample, &groups, restart, &context)?;
+        let state = starts.of_groups(starts.survey, &sample, &groups, restart, &context)?;
         Ok(Start { state, how: "scrambled".into() })
     };
     let learner =
@@ -229,7 +229,7 @@ proptest! {
         let survey = Survey::of(&table, &context).unwrap();
         let starts = McvqStarts { params: &params, survey: &survey };
         let start = |restart: usize| {
-            seeded(&starts, &sample(&table, &survey.form, &context)?, restart, &context)
+            seeded(&starts, starts.survey, &sample(&table, &survey.form, &context)?, restart, &context)
         };
         let floor = Schedule::constant(0.01);
         let learner =

@@ -11,9 +11,9 @@
 //! taken off, and what is left is divided by its largest value, the smaller of `L-1` and `L'-1` (Cramér's `V²`; 1 beside a number).
 //! Of two numbers this is their squared correlation again.
 
-use mereo_core::math::{Matrix, product_nt, product_tn};
+use mereo_core::math::{Matrix, product, product_nt, product_tn};
 use mereo_core::slots::{Family, Survey};
-use mereo_core::{About, Absent, Cells, Context, Real, Result, Source, Table};
+use mereo_core::{About, Absent, Cells, Context, Real, Result, Source, Sparse, Table, in_parallel};
 
 /// Most columns for which all pairs are measured.
 const FULL: usize = 1500;
@@ -23,6 +23,8 @@ const LANDMARKS: usize = 1000;
 const FEWEST_ROWS: f64 = 4.0;
 /// Rows that go into one product.
 const BLOCK: usize = 512;
+/// Columns that one thread takes at a time.
+const COLUMNS: usize = 16;
 
 /// Associations of every column with the landmarks, `[D, M]`; all columns are landmarks if they
 /// are few enough.
@@ -39,8 +41,11 @@ impl Affinity {
     }
 }
 
-/// Sums over rows that observe both columns, `[D, M]`.
-struct CoMoments {
+/// Sums over rows that observe both of two columns: of 1, x, y, x², y² and xy.
+type CoMoments = [f32; 6];
+
+/// Sums over rows that observe both columns, `[D, M]` each.
+struct CoSums {
     count: Vec<f32>,
     left: Vec<f32>,
     right: Vec<f32>,
@@ -55,23 +60,14 @@ pub(super) fn associate<T: Real>(sample: &Table<T>) -> Result<Affinity> {
     }
     let columns = sample.columns();
     let standard = standardise(sample)?;
-    let landmarks = choose_landmarks(&standard.observed);
-    let moments = match sample.cells() {
+    let landmarks = choose_landmarks(&standard.occurs);
+    let values = match sample.cells() {
         Cells::Sparse(cells) if cells.absent() == Absent::Unobserved => {
-            sparse_moments(sample, &standard, &landmarks)?
+            sparse_associations(sample, cells, &standard, &landmarks)
         }
-        _ => dense_moments(sample, &standard, &landmarks)?,
+        Cells::Sparse(_) => count_associations(sample, &standard, &landmarks)?,
+        Cells::Dense(_) => dense_associations(sample, &standard, &landmarks)?,
     };
-    let pairs = landmarks.len();
-    let mut values = vec![0.0; columns * pairs];
-    for d in 0..columns {
-        for (l, &landmark) in landmarks.iter().enumerate() {
-            let i = d * pairs + l;
-            if d != landmark {
-                values[i] = squared_correlation(&moments, i).max(0.0);
-            }
-        }
-    }
     Ok(Affinity { columns, landmarks, values })
 }
 
@@ -169,29 +165,32 @@ pub(super) fn co_membership(gates: &[&[f64]], parts: usize) -> Affinity {
     Affinity { columns, landmarks, values }
 }
 
-/// Squared correlation less its chance level.
-fn squared_correlation(m: &CoMoments, i: usize) -> f32 {
-    let n = f64::from(m.count[i]);
+/// Squared correlation less its chance level, at least 0.
+fn association(moments: CoMoments) -> f32 {
+    let [n, left, right, left_squared, right_squared, product] = moments.map(f64::from);
     if n < FEWEST_ROWS {
         return 0.0;
     }
-    let (left, right) = (f64::from(m.left[i]) / n, f64::from(m.right[i]) / n);
-    let left_variance = f64::from(m.left_squared[i]) / n - left * left;
-    let right_variance = f64::from(m.right_squared[i]) / n - right * right;
+    let (left, right) = (left / n, right / n);
+    let left_variance = left_squared / n - left * left;
+    let right_variance = right_squared / n - right * right;
     // Standardised columns have variance 1: less than this is rounding, or a constant stretch.
     if left_variance < 1e-5 || right_variance < 1e-5 {
         return 0.0;
     }
-    let covariance = f64::from(m.product[i]) / n - left * right;
-    ((covariance * covariance / (left_variance * right_variance)).min(1.0) - 2.0 / n) as f32
+    let covariance = product / n - left * right;
+    let squared = covariance * covariance / (left_variance * right_variance);
+    (squared.min(1.0) - 2.0 / n).max(0.0) as f32
 }
 
 /// What makes columns comparable: `x' = (x - mean) * inverse`.
 struct Standard {
     mean: Vec<f64>,
     inverse: Vec<f64>,
-    /// Rows that observe each column that varies; 0 for constant ones.
-    observed: Vec<f64>,
+    /// Rows that observe each column that varies, of counts those in which it is not 0; 0 for constant ones.
+    occurs: Vec<f64>,
+    /// Weight of all rows.
+    rows: f64,
 }
 
 fn standardise<T: Real>(sample: &Table<T>) -> Result<Standard> {
@@ -200,8 +199,16 @@ fn standardise<T: Real>(sample: &Table<T>) -> Result<Standard> {
     let vary = |d: usize| !moments.is_constant(d);
     let inverse =
         (0..columns).map(|d| if vary(d) { 1.0 / moments.variance(d).sqrt() } else { 0.0 });
-    let observed = (0..columns).map(|d| if vary(d) { moments.weight[d] } else { 0.0 });
-    Ok(Standard { inverse: inverse.collect(), observed: observed.collect(), mean: moments.mean })
+    let inverse = inverse.collect();
+    let mut occurs: Vec<f64> = moments.weight.clone();
+    if let Cells::Sparse(cells) = sample.cells()
+        && cells.absent() == Absent::Zero
+    {
+        occurs.fill(0.0);
+        cells.indices().iter().for_each(|&d| occurs[d as usize] += 1.0);
+    }
+    (0..columns).filter(|&d| !vary(d)).for_each(|d| occurs[d] = 0.0);
+    Ok(Standard { inverse, occurs, rows: moments.rows, mean: moments.mean })
 }
 
 /// All columns if they are few, otherwise those observed most (the first among equals), in order.
@@ -216,13 +223,13 @@ fn choose_landmarks(observed: &[f64]) -> Vec<usize> {
 }
 
 /// Blocks of rows in full, as matrix products.
-fn dense_moments<T: Real>(
+fn dense_associations<T: Real>(
     sample: &Table<T>,
     standard: &Standard,
     landmarks: &[usize],
-) -> Result<CoMoments> {
+) -> Result<Vec<f32>> {
     let (columns, pairs) = (sample.columns(), landmarks.len());
-    let mut m = CoMoments::zeros(columns * pairs);
+    let mut m = CoSums::zeros(columns * pairs);
     let mut row_values = vec![T::ZERO; columns];
     let mut block = Block::new(columns, pairs);
     let mut lane = sample.lane(0..sample.batches())?;
@@ -236,7 +243,20 @@ fn dense_moments<T: Real>(
         }
     }
     block.add_to(&mut m);
-    Ok(m)
+    let mut values = vec![0.0; columns * pairs];
+    for (i, value) in values.iter_mut().enumerate() {
+        if i / pairs != landmarks[i % pairs] {
+            *value = association([
+                m.count[i],
+                m.left[i],
+                m.right[i],
+                m.left_squared[i],
+                m.right_squared[i],
+                m.product[i],
+            ]);
+        }
+    }
+    Ok(values)
 }
 
 /// Rows waiting to be multiplied. Each is scaled by the root of its weight, so that products
@@ -245,6 +265,10 @@ struct Block {
     columns: usize,
     pairs: usize,
     rows: usize,
+    /// Whether no cell was missing so far.
+    complete: bool,
+    /// Roots of the rows' weights.
+    roots: Vec<f32>,
     x: [Vec<f32>; 3],
     y: [Vec<f32>; 3],
 }
@@ -253,7 +277,15 @@ impl Block {
     fn new(columns: usize, pairs: usize) -> Self {
         let (x, y) =
             (Vec::<f32>::with_capacity(BLOCK * columns), Vec::with_capacity(BLOCK * pairs));
-        Self { columns, pairs, rows: 0, x: [x.clone(), x.clone(), x], y: [y.clone(), y.clone(), y] }
+        Self {
+            columns,
+            pairs,
+            rows: 0,
+            complete: true,
+            roots: Vec::new(),
+            x: [x.clone(), x.clone(), x],
+            y: [y.clone(), y.clone(), y],
+        }
     }
 
     fn push<T: Real>(&mut self, row: &[T], root: f64, standard: &Standard, landmarks: &[usize]) {
@@ -273,13 +305,43 @@ impl Block {
             }
         }
         self.rows += 1;
+        self.roots.push(root);
+        self.complete &= !row.iter().any(|x| x.is_missing());
     }
 
-    fn add_to(&mut self, m: &mut CoMoments) {
+    fn add_to(&mut self, m: &mut CoSums) {
         let (rows, columns, pairs) = (self.rows, self.columns, self.pairs);
         let x = |i: usize| Matrix::new(&self.x[i], rows, columns);
         let y = |i: usize| Matrix::new(&self.y[i], rows, pairs);
-        if rows > 0 {
+        if rows > 0 && self.complete {
+            // Sums of one column are the same whichever the other is.
+            let roots = &self.roots[..rows];
+            let sums = |values: &[f32], width: usize| {
+                let mut sums = vec![0.0; width];
+                product(
+                    &mut sums,
+                    Matrix::new(roots, 1, rows),
+                    Matrix::new(values, rows, width),
+                    false,
+                );
+                sums
+            };
+            let weight: f32 = roots.iter().map(|root| root * root).sum();
+            let [left, left_squared] = [1, 2].map(|i| sums(&self.x[i], columns));
+            let [right, right_squared] = [1, 2].map(|i| sums(&self.y[i], pairs));
+            m.count.iter_mut().for_each(|n| *n += weight);
+            for (own, all) in [(&left, &mut m.left), (&left_squared, &mut m.left_squared)] {
+                for (own, all) in own.iter().zip(all.chunks_exact_mut(pairs)) {
+                    all.iter_mut().for_each(|sum| *sum += own);
+                }
+            }
+            for (own, all) in [(&right, &mut m.right), (&right_squared, &mut m.right_squared)] {
+                for all in all.chunks_exact_mut(pairs) {
+                    all.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+                }
+            }
+            product_tn(&mut m.product, x(1), y(1), true);
+        } else if rows > 0 {
             product_tn(&mut m.count, x(0), y(0), true);
             product_tn(&mut m.left, x(1), y(0), true);
             product_tn(&mut m.right, x(0), y(1), true);
@@ -287,49 +349,117 @@ impl Block {
             product_tn(&mut m.right_squared, x(0), y(2), true);
             product_tn(&mut m.product, x(1), y(1), true);
         }
-        self.rows = 0;
+        (self.rows, self.complete) = (0, true);
+        self.roots.clear();
         self.x.iter_mut().chain(&mut self.y).for_each(Vec::clear);
     }
 }
 
-/// Pairs of stored entries, row by row.
-fn sparse_moments<T: Real>(
+/// Pairs of stored entries. A column's sums with all landmarks are a few kilobytes, so column by column they stay in the
+/// nearest cache; and columns do not depend on each other.
+fn sparse_associations<T: Real>(
+    sample: &Table<T>,
+    cells: &Sparse<T>,
+    standard: &Standard,
+    landmarks: &[usize],
+) -> Vec<f32> {
+    let (columns, pairs) = (sample.columns(), landmarks.len());
+    let mut place = vec![u32::MAX; columns];
+    for (l, &landmark) in landmarks.iter().enumerate() {
+        place[landmark] = l as u32;
+    }
+    let weight = |row: usize| sample.about().weights.as_ref().map_or(1.0, |w| w[row] as f32);
+    // The entries of each column, and of each row those at landmarks.
+    let mut by_column: Vec<Vec<(u32, f32)>> = vec![Vec::new(); columns];
+    let mut by_row: Vec<Vec<(u32, f32)>> = Vec::with_capacity(sample.rows());
+    for row in 0..sample.rows() {
+        let (at, values) = cells.row(row);
+        let mut here = Vec::new();
+        for (&d, value) in at.iter().zip(values) {
+            let d = d as usize;
+            let x = ((value.to_f64() - standard.mean[d]) * standard.inverse[d]) as f32;
+            if x.is_nan() {
+                continue;
+            }
+            by_column[d].push((row as u32, x));
+            if place[d] != u32::MAX {
+                here.push((place[d], x));
+            }
+        }
+        by_row.push(here);
+    }
+    let mut values = vec![0.0; columns * pairs];
+    in_parallel(values.chunks_mut(pairs.max(1) * COLUMNS).enumerate(), |(block, values)| {
+        let mut sums: Vec<CoMoments> = vec![[0.0; 6]; pairs];
+        for (d, values) in (block * COLUMNS..).zip(values.chunks_exact_mut(pairs.max(1))) {
+            sums.fill([0.0; 6]);
+            for &(row, x) in &by_column[d] {
+                let w = weight(row as usize);
+                for &(l, y) in &by_row[row as usize] {
+                    let more = [w, w * x, w * y, w * x * x, w * y * y, w * x * y];
+                    sums[l as usize].iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+                }
+            }
+            for ((value, &sums), &landmark) in values.iter_mut().zip(&sums).zip(landmarks) {
+                *value = if landmark == d { 0.0 } else { association(sums) };
+            }
+        }
+    });
+    values
+}
+
+/// Counts: every row observes all columns, which have mean 0 and variance 1, so that products alone are to be found; and
+/// what is not stored adds nothing to those about 0: `Σ (x - μ)(y - ν) = Σ xy - n μ ν`.
+fn count_associations<T: Real>(
     sample: &Table<T>,
     standard: &Standard,
     landmarks: &[usize],
-) -> Result<CoMoments> {
+) -> Result<Vec<f32>> {
     let (columns, pairs) = (sample.columns(), landmarks.len());
     let mut place = vec![usize::MAX; columns];
     for (l, &landmark) in landmarks.iter().enumerate() {
         place[landmark] = l;
     }
-    let mut m = CoMoments::zeros(columns * pairs);
-    let mut entries: Vec<(usize, f32)> = Vec::new();
+    let (rows, size) = (standard.rows as f32, columns * pairs);
+    let mut products = vec![0.0f32; size];
+    let (mut entries, mut known) = (Vec::<(usize, f32)>::new(), Vec::<(usize, f32)>::new());
     let mut lane = sample.lane(0..sample.batches())?;
     while let Some(batch) = lane.next_batch()? {
+        let mereo_core::Block::Sparse { starts, indices, values, .. } = batch.block else {
+            continue;
+        };
         for row in 0..batch.rows {
             let weight = batch.weight(row) as f32;
+            let range = starts[row] - starts[0]..starts[row + 1] - starts[0];
+            let stored = indices[range.clone()].iter().zip(&values[range]);
             entries.clear();
-            batch.for_each_observed(row, |d, x| {
-                entries.push((d, ((x.to_f64() - standard.mean[d]) * standard.inverse[d]) as f32));
-            });
-            for &(landmark, y) in entries.iter().filter(|e| place[e.0] != usize::MAX) {
-                for &(d, x) in &entries {
-                    let i = d * pairs + place[landmark];
-                    m.count[i] += weight;
-                    m.left[i] += weight * x;
-                    m.right[i] += weight * y;
-                    m.left_squared[i] += weight * x * x;
-                    m.right_squared[i] += weight * y * y;
-                    m.product[i] += weight * x * y;
-                }
+            entries.extend(
+                stored.map(|(&d, x)| {
+                    (d as usize, (x.to_f64() * standard.inverse[d as usize]) as f32)
+                }),
+            );
+            known.clear();
+            let seen = entries.iter().filter(|e| place[e.0] != usize::MAX);
+            known.extend(seen.map(|&(d, y)| (place[d], weight * y)));
+            for &(d, x) in &entries {
+                let own = &mut products[d * pairs..(d + 1) * pairs];
+                known.iter().for_each(|&(l, y)| own[l] += x * y);
             }
         }
     }
-    Ok(m)
+    let centre = |d: usize| (standard.mean[d] * standard.inverse[d]) as f32;
+    for (d, own) in products.chunks_exact_mut(pairs.max(1)).enumerate() {
+        for (value, &landmark) in own.iter_mut().zip(landmarks) {
+            let varies = standard.inverse[d] != 0.0 && standard.inverse[landmark] != 0.0;
+            let product = *value - rows * centre(d) * centre(landmark);
+            let known = varies && d != landmark;
+            *value = if known { association([rows, 0.0, 0.0, rows, rows, product]) } else { 0.0 };
+        }
+    }
+    Ok(products)
 }
 
-impl CoMoments {
+impl CoSums {
     fn zeros(length: usize) -> Self {
         let zeros = || vec![0.0; length];
         Self {
@@ -345,7 +475,7 @@ impl CoMoments {
 
 #[cfg(test)]
 mod tests {
-    use mereo_core::{ColumnKind, Dense};
+    use mereo_core::{ColumnKind, Dense, Sparse};
 
     use super::*;
 
@@ -379,5 +509,33 @@ mod tests {
             assert!(of(2, other) < 0.05 && of(4, other) < 0.05, "{:?}", affinity.values);
         }
         assert!(of(1, 1) == 0.0);
+    }
+
+    #[test]
+    fn counts_go_together_however_they_are_stored() {
+        let (rows, columns) = (60, 7);
+        let cell = |r: usize, d: usize| {
+            if (r * 5 + d * d).is_multiple_of(3) { ((r * d) % 4) as f64 } else { 0.0 }
+        };
+        let full: Vec<f64> = (0..rows * columns).map(|i| cell(i / columns, i % columns)).collect();
+        let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for r in 0..rows {
+            for d in 0..columns {
+                if cell(r, d) != 0.0 {
+                    indices.push(d as u32);
+                    values.push(cell(r, d));
+                }
+            }
+            starts.push(values.len());
+        }
+        let weights: Vec<f64> = (0..rows).map(|r| (r % 3) as f64).collect();
+        let dense = Table::from(Dense::new(rows, columns, full).unwrap());
+        let sparse = Sparse::new(columns, starts, indices, values, Absent::Zero).unwrap();
+        let tables = [dense, Table::from(sparse)].map(|t| t.with_weights(weights.clone()).unwrap());
+        let [one, other] = tables.map(|table| associate(&table).unwrap().values);
+        assert!(one.iter().any(|v| *v > 0.01));
+        for (a, b) in one.iter().zip(&other) {
+            assert!((a - b).abs() < 1e-4, "{a} {b}");
+        }
     }
 }

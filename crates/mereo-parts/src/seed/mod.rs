@@ -20,7 +20,7 @@ pub(crate) fn group_columns<T: Real>(
     if groups == 1 {
         return Ok(vec![Some(0); sample.columns()]);
     }
-    let affinity = association::associate(sample)?;
+    let affinity = context.install(|| association::associate(sample))?;
     spectral::cut(&affinity, groups, restart, context)
 }
 

@@ -7,7 +7,7 @@
 //! `Ẑ = Z Λ^-½` (Chen and Cai). k-means on the rows of the embedding, scaled to length 1, gives the
 //! groups.
 
-use mereo_core::math::{Matrix, eigen, product, product_self};
+use mereo_core::math::{Matrix, leading_eigen, product, product_self};
 use mereo_core::slots::{Lloyd, Survey};
 use mereo_core::{Context, Dense, Plan, Real, Result, Silent, Table};
 
@@ -53,9 +53,8 @@ pub(super) fn cut(
 /// The leading eigenvectors of a symmetric `[n, n]` matrix, of which the lower triangle is looked
 /// at, as `[n, count]`, and their values.
 fn leading(matrix: &[f64], n: usize, count: usize) -> Result<(Vec<f64>, Vec<f64>)> {
-    let mut found = eigen(matrix, n)?;
+    let found = leading_eigen(matrix, n, count)?;
     let out = (0..n * count).map(|i| found.vectors[i % count * n + i / count]).collect();
-    found.values.truncate(count);
     Ok((out, found.values))
 }
 

@@ -35,7 +35,7 @@ fn fit_as<T: Real>(
     params.check()?;
     params.check_columns(source.columns())?;
     let survey = Survey::of(source, context)?;
-    let lloyd = Lloyd::plain(params.states, &survey);
+    let lloyd = Lloyd::plain(params.states, &survey).with_swaps(context);
     let Learned { state, training } = lloyd.learn(source, plan, context, observer)?;
     // Shares and noise are those of the means that were kept, also if somebody asked for a stop.
     let unstopped = context.clone().stopped_by(&Stop::default());

@@ -133,7 +133,7 @@
 
   // WebGL draws a million points; a plain canvas stands in where there is none.
   function webgl() {
-    const gl = canvas.getContext("webgl", { antialias: true, premultipliedAlpha: false, preserveDrawingBuffer: true });
+    const gl = canvas.getContext("webgl", { antialias: false, premultipliedAlpha: false, preserveDrawingBuffer: true });
     if (!gl) return null;
     const compile = (kind, text) => {
       const s = gl.createShader(kind);
@@ -200,14 +200,20 @@
     };
   }
   const pen = webgl() ?? plain();
-  let waiting = false;
+  let waiting = false, stale = false;
   function draw() {
+    stale = true;
+    mark();
+  }
+  // Circles about the rows that are told of; points are drawn again only if they are seen otherwise.
+  function mark() {
     if (waiting) return;
     waiting = true;
     requestAnimationFrame(() => {
       waiting = false;
       const m = matrix();
-      pen.draw(m, Number($("map-size").value) * Math.min(1.8, Math.sqrt(view.zoom)));
+      if (stale) pen.draw(m, Number($("map-size").value) * Math.min(1.8, Math.sqrt(view.zoom)));
+      stale = false;
       const over = marks.getContext("2d");
       over.setTransform(ratio, 0, 0, ratio, 0, 0);
       over.clearRect(0, 0, width, height);
@@ -265,20 +271,26 @@
     tip.style.top = `${Math.min(Math.max(4, y - h / 2), Math.max(4, height - h - 4))}px`;
   }
   function nearest(x, y, reach) {
-    const m = matrix();
-    let best = -1, least = reach * reach, front = -Infinity;
-    for (let i = 0; i < n; i++) {
-      if (colour[4 * i + 3] < 30) continue;
-      const [px, py, z] = project(i, m), off = (px - x) ** 2 + (py - y) ** 2;
+    const [[a, b, c], [e, f, g], [p, q, r]] = matrix(), u = unit();
+    // Where the mouse is, in the map's own units.
+    const right = (x - width / 2) / u - view.x, up = (height / 2 - y) / u - view.y, slack = 4 / (u * u);
+    let best = -1, least = (reach / u) ** 2, front = -Infinity;
+    for (let i = 0, k = 0; i < n; i++, k += 3) {
+      const px = at[k], py = at[k + 1], pz = at[k + 2];
+      const dx = a * px + b * py + c * pz - right;
+      if (dx * dx > least) continue;
+      const dy = e * px + f * py + g * pz - up, off = dx * dx + dy * dy;
+      if (off > least || colour[4 * i + 3] < 30) continue;
       // Of points that lie on one another, the one in front.
-      if (off < least - 4 || (off <= least && z >= front)) { least = Math.min(off, least); best = i; front = z; }
+      const z = p * px + q * py + r * pz;
+      if (off < least - slack || z >= front) { least = off; best = i; front = z; }
     }
     return best;
   }
   function hover(x, y, reach) {
     hovered = nearest(x, y, reach);
     if (hovered < 0) tip.hidden = true; else tell(hovered, x, y);
-    draw();
+    mark();
   }
 
   // One finger or the mouse moves or turns, two fingers or the wheel enlarge.
@@ -324,7 +336,7 @@
   canvas.addEventListener("pointerup", lift);
   canvas.addEventListener("pointercancel", lift);
   // A finger that is lifted leaves too, but what it tapped stays told.
-  canvas.addEventListener("pointerleave", (e) => { if (!fingers.size && e.pointerType === "mouse") { hovered = -1; tip.hidden = true; draw(); } });
+  canvas.addEventListener("pointerleave", (e) => { if (!fingers.size && e.pointerType === "mouse") { hovered = -1; tip.hidden = true; mark(); } });
   canvas.addEventListener("wheel", (e) => { e.preventDefault(); enlarge(Math.exp(-e.deltaY * 0.0015), ...place(e)); }, { passive: false });
   canvas.addEventListener("keydown", (e) => {
     const step = { ArrowLeft: [1, 0], ArrowRight: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[e.key];
@@ -365,7 +377,7 @@
   select.onchange = () => { only = null; paint(choices[Number(select.value)]); };
   // Many points are drawn small.
   $("map-size").value = String(n > 30000 ? 2 : n > 3000 ? 3 : n > 300 ? 5 : 8);
-  new MutationObserver(draw).observe(document.documentElement, { attributes: true });
+  new MutationObserver(mark).observe(document.documentElement, { attributes: true });
   resize();
   paint(choices[0]);
   window.mereoMap = { rows: n, dimensions: d, seen: () => ({ ...view }), where: (i) => project(i, matrix()), webgl: pen.draw.length === 2 && !!canvas.getContext("webgl") };

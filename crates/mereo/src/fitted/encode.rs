@@ -22,7 +22,14 @@ impl Fitted {
         let width = encoder.code_width();
         check_fits(raw.rows(), width, size_of::<T>())?;
         let codes = mereo_core::encode(encoder, &*self.prepared(raw)?, context)?;
-        let names = match self.model.parts() {
+        Table::from(codes).with_names(self.code_names()?)
+    }
+
+    /// What the numbers of a code are called.
+    pub fn code_names(&self) -> Result<Vec<String>> {
+        let encoder = self.model.encoder::<f64>().ok_or_else(|| self.incapable("encode"))?;
+        let width = encoder.code_width();
+        Ok(match self.model.parts() {
             _ if encoder.code_names().is_some() => encoder.code_names().unwrap_or_default(),
             Some(view) if view.parts * view.states == width => (0..view.parts)
                 .flat_map(|part| {
@@ -33,7 +40,6 @@ impl Fitted {
                 (0..width).map(|index| format!("component{index}")).collect()
             }
             _ => (0..width).map(|index| format!("code{index}")).collect(),
-        };
-        Table::from(codes).with_names(names)
+        })
     }
 }

@@ -2,6 +2,7 @@
 //! sees them, what their columns are called, and everything that can be asked about rows.
 
 mod classify;
+mod decode;
 mod encode;
 mod explain;
 mod predict_cells;
@@ -157,6 +158,23 @@ impl Fitted {
         let classes = self.model.classes().map_or(0, |classes| classes.prior.len());
         let named = self.manifest.classes.clone().filter(|names| names.len() == classes);
         named.unwrap_or_else(|| (0..classes).map(|n| n.to_string()).collect())
+    }
+
+    /// Makes cells missing, in rows of the model's columns, of which nothing is known.
+    fn forget_unobserved<T: Real>(&self, rows: &mut [T]) {
+        let width = self.model.columns().max(1);
+        for row in rows.chunks_mut(width) {
+            for &d in self.manifest.unobserved.iter().filter(|&&d| d < width) {
+                row[d] = T::MISSING;
+            }
+        }
+    }
+
+    /// The columns in which no row had a value when the model was learned, by name: nothing is known of them.
+    pub fn unobserved(&self) -> Vec<String> {
+        let names = self.manifest.columns.as_deref();
+        let unobserved = self.manifest.unobserved.iter();
+        unobserved.map(|&d| mereo_core::column_name(names, d)).collect()
     }
 
     /// The error for what this kind of model cannot do.

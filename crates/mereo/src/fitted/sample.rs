@@ -28,6 +28,7 @@ impl Fitted {
         let columns = drawn.columns();
         let mut values = drawn.into_values();
         self.undo(&mut values)?;
+        self.forget_unobserved(&mut values);
         Dense::new(rows, columns, values)
     }
 }

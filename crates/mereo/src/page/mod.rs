@@ -1,6 +1,7 @@
 //! Computing what a report shows. The report crate only draws.
 
 mod classes;
+mod networks;
 mod typical;
 
 use std::path::Path;
@@ -14,6 +15,7 @@ use mereo_report::{Combination, Compared, FeaturesView, ShownLayer, ShownRows, S
 use rand_distr::{Distribution, StandardNormal};
 
 use self::classes::Classes;
+use self::networks::Networks;
 use crate::fitted::for_each_batch;
 use crate::{AnyModel, Fitted};
 
@@ -62,6 +64,8 @@ pub fn write_report<T: Real>(
     let features = Features::of(fitted, data, seen.as_ref(), context)?;
     let classes = Classes::of(fitted, data, names.model, context)?;
     let drawn = classes.as_ref().map(Classes::drawn).unwrap_or_default();
+    let networks = Networks::of(fitted, seen.as_ref().map(|seen| &seen.original), context)?;
+    let galleries = networks.shown();
     let layers = Layers::of(fitted, context)?;
     let layers = layers.shown();
     let own = seen.as_ref().and_then(|seen| seen.scores.as_ref()).map(|scores| scores.mean);
@@ -85,6 +89,7 @@ pub fn write_report<T: Real>(
         rows: seen.as_ref().map(Seen::rows),
         typical: typical.as_deref(),
         samples: samples.as_ref(),
+        galleries: &galleries,
         classes: classes.as_ref().map(|classes| classes.shown(&drawn)),
         scores: seen.as_ref().and_then(|seen| seen.scores.as_ref()),
         compared: &compared,

@@ -21,7 +21,8 @@ use mereo_field::decide::{ExpansionParams, expansion};
 use mereo_field::infer::MeanFieldParams;
 use mereo_field::picture::{blur, contrast_weights, geodesic, lab, steepness};
 use mereo_field::{
-    Coupling, Decided, Grid, Kind, Neighbours, Pairwise, Unary, Weights, grid_cut, grid_mean_field,
+    Coupling, Decided, Grid, Inferred, Kind, Marginals, Neighbours, Pairwise, Unary, Weights,
+    grid_cut, grid_mean_field,
 };
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +48,7 @@ pub enum Telling {
 pub enum SegmentMethod {
     /// By a cut: exact for two labels, by expansions for more.
     Cut,
-    /// By mean field: the likeliest label of each pixel.
+    /// By mean field, about the better of two starts: the likeliest label of each pixel.
     MeanField,
 }
 
@@ -161,7 +162,8 @@ pub fn segment(
         Some(colours) => colours.values().to_vec(),
         None => labels_of(marks)?,
     };
-    let label_of = |mark: u8| values.iter().position(|v| *v == mark);
+    // 0 is unmarked, also where colours learned before have a label 0.
+    let label_of = |mark: u8| values.iter().position(|v| mark != 0 && *v == mark);
     if let Some(mark) = marks.iter().find(|m| **m != 0 && label_of(**m).is_none()) {
         let expected = format!("labels of the colours learned before: {values:?}");
         return Err(Error::found(Place::default(), format!("the mark {mark}"), expected));
@@ -198,12 +200,10 @@ pub fn segment(
             Coupling::Potts,
             Weights::PerEdge(weights.clone()),
         )?;
-        let decided = match (params.method, values.len()) {
-            (SegmentMethod::Cut, 2) => grid_cut(&grid)?,
-            (SegmentMethod::Cut, _) => expansion(&grid, None, &ExpansionParams::default(), context),
-            (SegmentMethod::MeanField, _) => {
-                let mean = grid_mean_field(&grid, &sweeps(false), context)?;
-                let labels = mean.marginals.likeliest();
+        let decided = match params.method {
+            SegmentMethod::Cut => best(&grid, values.len(), context)?,
+            SegmentMethod::MeanField => {
+                let labels = mean_field(&grid, values.len(), context)?.marginals.likeliest();
                 let energy = grid.energy(&labels);
                 Decided { labels, energy, bound: None, kind: Kind::Estimate, trace: Vec::new() }
             }
@@ -220,7 +220,14 @@ pub fn segment(
     let Some((grid, decided)) = found else { return Err(Error::Interrupted) };
     let (mut shares, mut free_energy) = (None, Vec::new());
     if probability {
-        let mean = grid_mean_field(&grid, &sweeps(true), context)?;
+        // What a cut found is in the valley that is looked at; else the better of two is.
+        let mean = match params.method {
+            SegmentMethod::Cut => {
+                let start = certain(&decided.labels, values.len());
+                grid_mean_field(&grid, Some(&start), &sweeps(), context)?
+            }
+            SegmentMethod::MeanField => mean_field(&grid, values.len(), context)?,
+        };
         shares = Some(mean.marginals.values().to_vec());
         free_energy = mean.trace;
     }
@@ -235,8 +242,37 @@ pub fn segment(
     })
 }
 
-fn sweeps(trace: bool) -> MeanFieldParams {
-    MeanFieldParams { sweeps: 40, tolerance: 1e-3, trace, ..MeanFieldParams::default() }
+fn sweeps() -> MeanFieldParams {
+    MeanFieldParams { sweeps: 40, tolerance: 1e-3, ..MeanFieldParams::default() }
+}
+
+/// The best labels: exactly of two, by expansions of more.
+fn best(grid: &Grid, labels: usize, context: &Context) -> Result<Decided> {
+    if labels == 2 {
+        grid_cut(grid)
+    } else {
+        Ok(expansion(grid, None, &ExpansionParams::default(), context))
+    }
+}
+
+/// Mean field from what pixels say by themselves and from the best labels, whichever is nearer to the
+/// field: couplings are strong here, and pixels that are wrong by themselves hold each other.
+fn mean_field(grid: &Grid, labels: usize, context: &Context) -> Result<Inferred> {
+    let cold = grid_mean_field(grid, None, &sweeps(), context)?;
+    let start = certain(&best(grid, labels, context)?.labels, labels);
+    let warm = grid_mean_field(grid, Some(&start), &sweeps(), context)?;
+    Ok(if warm.log_z > cold.log_z { warm } else { cold })
+}
+
+/// Labels without doubt.
+fn certain(labels: &[usize], count: usize) -> Marginals {
+    let mut all = Marginals::new(std::iter::repeat_n(count, labels.len()));
+    for (i, label) in labels.iter().enumerate() {
+        let own = all.of_mut(i);
+        own.fill(0.0);
+        own[*label] = 1.0;
+    }
+    all
 }
 
 /// The labels that marks have: at least two.

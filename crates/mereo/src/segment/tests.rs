@@ -111,3 +111,54 @@ fn marks_that_say_nothing_are_named() {
     marks[3] = 2;
     assert!(say(&marks).contains("one label, 2"));
 }
+
+/// A red square on a green ground, both with grain.
+fn scene(at: usize) -> (Pixels, Vec<bool>) {
+    let inside = |i: usize| (at..at + 14).contains(&(i / 40)) && (at..at + 18).contains(&(i % 40));
+    let grain = |i: usize, k: usize| ((i * 7919 + k * 104_729 + at * 31) % 47) as u8;
+    let pixel = |i: usize| {
+        let [r, g, b] = if inside(i) { [150, 30, 40] } else { [40, 110, 60] };
+        [r + grain(i, 0), g + grain(i, 1), b + grain(i, 2)]
+    };
+    let bytes = (0..1200).flat_map(pixel).collect();
+    (Pixels { height: 30, width: 40, channels: 3, bytes }, (0..1200).map(inside).collect())
+}
+
+#[test]
+fn supervised_models_are_the_same_whatever_labels_are_called() {
+    for (object, background) in [(1, 0), (0, 1), (1, 2), (2, 1), (255, 0)] {
+        let name = |inside: bool| if inside { object } else { background };
+        let examples = [3, 7, 11].map(|at| {
+            let (picture, inside) = scene(at);
+            Example { picture, labels: inside.into_iter().map(|i| Some(name(i))).collect() }
+        });
+        let context = Context::new(0);
+        let model = learn(&examples, &context).unwrap();
+        let (picture, inside) = scene(9);
+        let params = SegmentParams::default();
+        for marks in [None, Some(vec![0; 1200])] {
+            let cut =
+                segment(&picture, marks.as_deref(), Some(&model), &params, true, &context).unwrap();
+            let right = cut.labels.iter().zip(&inside).all(|(l, i)| *l == name(*i));
+            assert!(right, "{object} {background}");
+        }
+    }
+}
+
+#[test]
+fn mean_field_cuts_as_a_cut_does() {
+    let (picture, inside) = scene(8);
+    let mut marks = vec![0; 1200];
+    marks[14 * 40 + 15..14 * 40 + 20].fill(1);
+    marks[3 * 40 + 5..3 * 40 + 35].fill(2);
+    for method in [SegmentMethod::Cut, SegmentMethod::MeanField] {
+        let params = SegmentParams { method, ..SegmentParams::default() };
+        let cut = segment(&picture, Some(&marks), None, &params, true, &Context::new(0)).unwrap();
+        let wrong = cut.labels.iter().zip(&inside).filter(|(l, i)| (**l == 1) != **i).count();
+        assert!(wrong == 0, "{method:?}: {wrong}");
+        // How probable labels are goes with the labels.
+        let shares = cut.probability.unwrap();
+        let unsure = (0..1200).filter(|&i| (shares[2 * i] > 0.5) != inside[i]).count();
+        assert!(unsure == 0, "{method:?}: {unsure}");
+    }
+}

@@ -137,7 +137,7 @@ proptest! {
         });
         let start = |restart: usize| {
             let sample = start_sample(&table, &survey.form, &context)?;
-            let mut start = seeded(&starts, &sample, restart, &context)?;
+            let mut start = seeded(&starts, starts.survey, &sample, restart, &context)?;
             start.state.classes = layer.clone();
             Ok(start)
         };

@@ -224,7 +224,7 @@ proptest! {
             ClassLayer { prior: view.prior.to_vec(), class_state_prior: view.class_state_prior.to_vec() }
         });
         let start = |restart: usize| {
-            let mut start = seeded(&starts, &sample(&table, &survey.form, &context)?, restart, &context)?;
+            let mut start = seeded(&starts, starts.survey, &sample(&table, &survey.form, &context)?, restart, &context)?;
             start.state.classes = layer.clone();
             Ok(start)
         };

@@ -90,7 +90,13 @@ fn bounds_from(
     let begun_survey = Survey::of(begun, &context).unwrap();
     let start = |restart: usize| {
         let starts = McvqStarts { params: &params, survey: &begun_survey };
-        seeded(&starts, &sample(begun, &begun_survey.form, &context)?, restart, &context)
+        seeded(
+            &starts,
+            starts.survey,
+            &sample(begun, &begun_survey.form, &context)?,
+            restart,
+            &context,
+        )
     };
     let floor = Schedule::constant(0.01);
     let learner = McvqLearner { reseed: false, entropic, ..starts.learner(gate, floor) };

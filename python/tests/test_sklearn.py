@@ -1,0 +1,64 @@
+"""scikit-learn's own checks, of every registered model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import mereo
+from mereo import _registration
+
+# Expected failures, each with its reason.
+_SHUFFLED = {
+    "check_sample_weight_equivalence_on_dense_data": "the check shuffles the rows, and starts are drawn by the rows' numbers; "
+    "scikit-learn's own KMeans is excused for the same"
+}
+EXPECTED: dict[str, dict[str, str]] = {
+    name: _SHUFFLED
+    for name in ("mcfa", "vq", "gmm", "student", "deep-gmm", "gvq", "cvq", "aspect", "urp", "bfa", "ae", "vae")
+}
+
+
+def small(kind: _registration.Kind) -> mereo.Estimator:
+    """An estimator that learns quickly."""
+    return mereo.MODELS[kind.name](**_registration.example(kind), n_init=1, max_iter=3, random_state=0)
+
+
+def expected(estimator: mereo.Estimator) -> dict[str, str]:
+    kind = getattr(estimator, "_kind", None)
+    return {**EXPECTED.get("*", {}), **EXPECTED.get(getattr(kind, "name", "imputer"), {})}
+
+
+@parametrize_with_checks(
+    [*(small(kind) for kind in _registration.kinds()), mereo.Imputer(mereo.FactorAnalysis(n_components=1))],
+    expected_failed_checks=expected,
+)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", sorted(mereo.MODELS))
+def test_infinity_is_told_with_its_place(name):
+    X = np.abs(np.random.default_rng(0).normal(size=(30, 4)))
+    X[7, 2] = np.inf
+    with pytest.raises(ValueError, match="row 7, column `2`"):
+        small(mereo.MODELS[name]._kind).fit(X)
+
+
+def test_set_output_gives_named_tables():
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["a", "b", "c"])
+    codes = mereo.PCA(n_components=2).set_output(transform="pandas").fit(X).transform(X)
+    assert list(codes.columns) == ["component0", "component1"]
+
+
+def test_estimators_work_in_pipelines_and_searches():
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X = np.random.default_rng(0).normal(size=(90, 3))
+    search = GridSearchCV(mereo.GaussianMixture(n_components=1, n_init=1), {"n_components": [1, 2]}, cv=2).fit(X)
+    assert search.best_params_["n_components"] in (1, 2)
+    assert make_pipeline(StandardScaler(), mereo.KMeans(n_states=2)).fit(X).predict(X).shape == (90,)
