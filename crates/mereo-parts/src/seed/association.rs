@@ -95,7 +95,7 @@ fn associate_kinds<T: Real>(sample: &Table<T>) -> Result<Affinity> {
             levels.extend_from_slice(own);
         }
     }
-    let moments = dense_moments(&expanded.table, &standard, &levels)?;
+    let moments = dense_sums(&expanded.table, &standard, &levels)?;
     // What an indicator's correlation counts: 1 less the level's share; a number's counts 1.
     let (measured, width) = (expanded.column.len() - kinds.width(), levels.len());
     let counts = |i: usize| if i < measured { 1.0 } else { 1.0 - typical.share[i - measured] };
@@ -115,8 +115,7 @@ fn associate_kinds<T: Real>(sample: &Table<T>) -> Result<Affinity> {
                     let at = i * width + j;
                     let n = f64::from(moments.count[at]);
                     rows = rows.max(n);
-                    if n >= FEWEST_ROWS {
-                        let raw = f64::from(squared_correlation(&moments, at)) + 2.0 / n;
+                    if let Some(raw) = squared_correlation(moments.of(at)) {
                         sum += counts(i) * counts(levels[j]) * raw;
                     }
                 }
@@ -167,20 +166,26 @@ pub(super) fn co_membership(gates: &[&[f64]], parts: usize) -> Affinity {
 
 /// Squared correlation less its chance level, at least 0.
 fn association(moments: CoMoments) -> f32 {
+    let n = f64::from(moments[0]);
+    squared_correlation(moments).map_or(0.0, |squared| (squared - 2.0 / n).max(0.0) as f32)
+}
+
+/// Squared correlation; nothing if too few rows tell, or one of the columns does not vary in them.
+fn squared_correlation(moments: CoMoments) -> Option<f64> {
     let [n, left, right, left_squared, right_squared, product] = moments.map(f64::from);
     if n < FEWEST_ROWS {
-        return 0.0;
+        return None;
     }
     let (left, right) = (left / n, right / n);
     let left_variance = left_squared / n - left * left;
     let right_variance = right_squared / n - right * right;
     // Standardised columns have variance 1: less than this is rounding, or a constant stretch.
     if left_variance < 1e-5 || right_variance < 1e-5 {
-        return 0.0;
+        return None;
     }
     let covariance = product / n - left * right;
     let squared = covariance * covariance / (left_variance * right_variance);
-    (squared.min(1.0) - 2.0 / n).max(0.0) as f32
+    Some(squared.min(1.0))
 }
 
 /// What makes columns comparable: `x' = (x - mean) * inverse`.
@@ -229,6 +234,23 @@ fn dense_associations<T: Real>(
     landmarks: &[usize],
 ) -> Result<Vec<f32>> {
     let (columns, pairs) = (sample.columns(), landmarks.len());
+    let m = dense_sums(sample, standard, landmarks)?;
+    let mut values = vec![0.0; columns * pairs];
+    for (i, value) in values.iter_mut().enumerate() {
+        if i / pairs != landmarks[i % pairs] {
+            *value = association(m.of(i));
+        }
+    }
+    Ok(values)
+}
+
+/// Sums over all rows, by matrix products.
+fn dense_sums<T: Real>(
+    sample: &Table<T>,
+    standard: &Standard,
+    landmarks: &[usize],
+) -> Result<CoSums> {
+    let (columns, pairs) = (sample.columns(), landmarks.len());
     let mut m = CoSums::zeros(columns * pairs);
     let mut row_values = vec![T::ZERO; columns];
     let mut block = Block::new(columns, pairs);
@@ -243,20 +265,7 @@ fn dense_associations<T: Real>(
         }
     }
     block.add_to(&mut m);
-    let mut values = vec![0.0; columns * pairs];
-    for (i, value) in values.iter_mut().enumerate() {
-        if i / pairs != landmarks[i % pairs] {
-            *value = association([
-                m.count[i],
-                m.left[i],
-                m.right[i],
-                m.left_squared[i],
-                m.right_squared[i],
-                m.product[i],
-            ]);
-        }
-    }
-    Ok(values)
+    Ok(m)
 }
 
 /// Rows waiting to be multiplied. Each is scaled by the root of its weight, so that products
@@ -460,6 +469,12 @@ fn count_associations<T: Real>(
 }
 
 impl CoSums {
+    /// Those of one pair.
+    fn of(&self, i: usize) -> CoMoments {
+        let Self { count, left, right, left_squared, right_squared, product } = self;
+        [count, left, right, left_squared, right_squared, product].map(|sums| sums[i])
+    }
+
     fn zeros(length: usize) -> Self {
         let zeros = || vec![0.0; length];
         Self {
