@@ -122,7 +122,7 @@ pub(crate) struct Prepared<T> {
     evidence: Evidence<T>,
     classes: Option<PreparedClasses<T>>,
     keep_worst: bool,
-    /// What shrinkage, softness and pseudo-rows add to the bound.
+    /// What pseudo-rows, shrinkage and softness add to the bound.
     log_prior: f64,
     /// If rows have gates of their own in this pass.
     rows: Option<RowPass<T>>,
@@ -162,11 +162,15 @@ impl<T: Real> McvqLearner<T> {
         if self.shrinkage.is_some() { SOFTNESS } else { 0.0 }
     }
 
-    /// What shrinkage and softness add to the bound.
+    /// What pseudo-rows, shrinkage and softness add to the bound.
     fn log_prior(&self, state: &State) -> f64 {
-        let Some(shrinkage) = &self.shrinkage else { return 0.0 };
+        let State { mean, level, .. } = state;
+        let gate = |d: usize, s: usize| state.gate[d * self.parts + s / self.states];
+        let typical = &self.typical;
+        let of_kinds = typical.log_prior(self.pseudo_count, gate, &self.frame, mean, level);
+        let Some(shrinkage) = &self.shrinkage else { return of_kinds };
         let columns = self.columns();
-        let mut log = log_softness(&state.gate, self.softness());
+        let mut log = of_kinds + log_softness(&state.gate, self.softness());
         for (i, (mean, variance)) in state.mean.iter().zip(&state.variance).enumerate() {
             let (slot, d) = (i / columns, i % columns);
             let gate = state.gate[d * self.parts + slot / self.states];
@@ -281,14 +285,11 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
             log_prior: &log_prior,
             mixed: self.typical.kinds.with(&state.level),
         };
-        let gate = |d: usize, s: usize| state.gate[d * self.parts + s / self.states];
-        let (mean, level) = (&state.mean, &state.level);
-        let held = self.typical.log_prior(self.pseudo_count, gate, &self.frame, mean, level);
         Prepared {
             evidence: Evidence::in_frame(&params, &self.frame, &self.form),
             classes,
             keep_worst: self.has_empty_state(state),
-            log_prior: if self.is_per_row(pass) { 0.0 } else { self.log_prior(state) } + held,
+            log_prior: if self.is_per_row(pass) { 0.0 } else { self.log_prior(state) },
             rows: self.is_per_row(pass).then(|| RowPass {
                 rounds: Rounds::of(self.gibbs.as_ref(), pass),
                 forget: self.per_row_from() == Some(pass.pass),
@@ -352,12 +353,14 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
             statistics.bound += own.accumulate(batch, rows, memory, &mut statistics.rows, worst);
             return;
         }
+        if batch.first_row == 0 {
+            statistics.bound += prepared.log_prior;
+        }
         let rows = batch.rows;
         let Work { slots: work, classes: of_classes, .. } = work;
         prepared.evidence.evaluate(batch, work);
         work.log_norms.resize(self.parts * rows, T::ZERO);
-        // What stands for rows that nobody saw is said once a pass.
-        let mut bound = if batch.first_row == 0 { prepared.log_prior } else { 0.0 };
+        let mut bound = 0.0;
         if let Some(classes) = &prepared.classes {
             let labels = batch.labels.filter(|_| self.classes.is_some_and(|plan| plan.labelled));
             let (slots, log_norms) = (&mut work.slots, &mut work.log_norms);

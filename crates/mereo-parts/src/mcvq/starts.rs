@@ -172,7 +172,7 @@ impl<T: Real> StartParts<T> for McvqStarts<'_, T> {
         state: &State,
         context: &Context,
     ) -> Result<State> {
-        let survey = Survey::of(sample, context)?;
+        let survey = survey(self.params, sample, context)?;
         let starts = McvqStarts { params: self.params, survey: &survey };
         let columns = sample.columns();
         let spread = |own, other: &[f64]| spread_columns(own, chosen, columns, 1, |d| other[d]);

@@ -95,7 +95,7 @@ fn associate_kinds<T: Real>(sample: &Table<T>) -> Result<Affinity> {
             levels.extend_from_slice(own);
         }
     }
-    let moments = dense_moments(&expanded.table, &standard, &levels)?;
+    let moments = dense_sums(&expanded.table, &standard, &levels)?;
     // What an indicator's correlation counts: 1 less the level's share; a number's counts 1.
     let (measured, width) = (expanded.column.len() - kinds.width(), levels.len());
     let counts = |i: usize| if i < measured { 1.0 } else { 1.0 - typical.share[i - measured] };
@@ -115,9 +115,8 @@ fn associate_kinds<T: Real>(sample: &Table<T>) -> Result<Affinity> {
                     let at = i * width + j;
                     let n = f64::from(moments.count[at]);
                     rows = rows.max(n);
-                    if n >= FEWEST_ROWS {
-                        let told = squared_correlation(moments.at(at));
-                        sum += counts(i) * counts(levels[j]) * told;
+                    if let Some(raw) = squared_correlation(moments.of(at)) {
+                        sum += counts(i) * counts(levels[j]) * raw;
                     }
                 }
             }
@@ -167,25 +166,26 @@ pub(super) fn co_membership(gates: &[&[f64]], parts: usize) -> Affinity {
 
 /// Squared correlation less its chance level, at least 0.
 fn association(moments: CoMoments) -> f32 {
-    (squared_correlation(moments) - 2.0 / f64::from(moments[0])).max(0.0) as f32
+    let n = f64::from(moments[0]);
+    squared_correlation(moments).map_or(0.0, |squared| (squared - 2.0 / n).max(0.0) as f32)
 }
 
-/// Squared correlation; 0 where too little is known of it.
-fn squared_correlation(moments: CoMoments) -> f64 {
+/// Squared correlation; nothing if too few rows tell, or one of the columns does not vary in them.
+fn squared_correlation(moments: CoMoments) -> Option<f64> {
     let [n, left, right, left_squared, right_squared, product] = moments.map(f64::from);
     if n < FEWEST_ROWS {
-        return 0.0;
+        return None;
     }
     let (left, right) = (left / n, right / n);
     let left_variance = left_squared / n - left * left;
     let right_variance = right_squared / n - right * right;
     // Standardised columns have variance 1: less than this is rounding, or a constant stretch.
     if left_variance < 1e-5 || right_variance < 1e-5 {
-        return 0.0;
+        return None;
     }
     let covariance = product / n - left * right;
     let squared = covariance * covariance / (left_variance * right_variance);
-    squared.min(1.0)
+    Some(squared.min(1.0))
 }
 
 /// What makes columns comparable: `x' = (x - mean) * inverse`.
@@ -227,24 +227,25 @@ fn choose_landmarks(observed: &[f64]) -> Vec<usize> {
     order
 }
 
+/// Blocks of rows in full, as matrix products.
 fn dense_associations<T: Real>(
     sample: &Table<T>,
     standard: &Standard,
     landmarks: &[usize],
 ) -> Result<Vec<f32>> {
     let (columns, pairs) = (sample.columns(), landmarks.len());
-    let m = dense_moments(sample, standard, landmarks)?;
+    let m = dense_sums(sample, standard, landmarks)?;
     let mut values = vec![0.0; columns * pairs];
     for (i, value) in values.iter_mut().enumerate() {
         if i / pairs != landmarks[i % pairs] {
-            *value = association(m.at(i));
+            *value = association(m.of(i));
         }
     }
     Ok(values)
 }
 
-/// Blocks of rows in full, as matrix products.
-fn dense_moments<T: Real>(
+/// Sums over all rows, by matrix products.
+fn dense_sums<T: Real>(
     sample: &Table<T>,
     standard: &Standard,
     landmarks: &[usize],
@@ -468,8 +469,8 @@ fn count_associations<T: Real>(
 }
 
 impl CoSums {
-    /// The sums of one pair.
-    fn at(&self, i: usize) -> CoMoments {
+    /// Those of one pair.
+    fn of(&self, i: usize) -> CoMoments {
         let Self { count, left, right, left_squared, right_squared, product } = self;
         [count, left, right, left_squared, right_squared, product].map(|sums| sums[i])
     }
@@ -492,34 +493,6 @@ mod tests {
     use mereo_core::{ColumnKind, Dense, Sparse};
 
     use super::*;
-
-    #[test]
-    fn counts_go_together_however_they_are_stored() {
-        let (rows, columns) = (60, 7);
-        let cell = |r: usize, d: usize| {
-            if (r * 5 + d * d).is_multiple_of(3) { ((r * d) % 4) as f64 } else { 0.0 }
-        };
-        let full: Vec<f64> = (0..rows * columns).map(|i| cell(i / columns, i % columns)).collect();
-        let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-        for r in 0..rows {
-            for d in 0..columns {
-                if cell(r, d) != 0.0 {
-                    indices.push(d as u32);
-                    values.push(cell(r, d));
-                }
-            }
-            starts.push(values.len());
-        }
-        let weights: Vec<f64> = (0..rows).map(|r| (r % 3) as f64).collect();
-        let dense = Table::from(Dense::new(rows, columns, full).unwrap());
-        let sparse = Sparse::new(columns, starts, indices, values, Absent::Zero).unwrap();
-        let tables = [dense, Table::from(sparse)].map(|t| t.with_weights(weights.clone()).unwrap());
-        let [one, other] = tables.map(|table| associate(&table).unwrap().values);
-        assert!(one.iter().any(|v| *v > 0.01));
-        for (a, b) in one.iter().zip(&other) {
-            assert!((a - b).abs() < 1e-4, "{a} {b}");
-        }
-    }
 
     /// A number, a word that follows from it, one that hardly does, a count that follows, one word by itself.
     fn sample() -> Table<f64> {
@@ -551,5 +524,33 @@ mod tests {
             assert!(of(2, other) < 0.05 && of(4, other) < 0.05, "{:?}", affinity.values);
         }
         assert!(of(1, 1) == 0.0);
+    }
+
+    #[test]
+    fn counts_go_together_however_they_are_stored() {
+        let (rows, columns) = (60, 7);
+        let cell = |r: usize, d: usize| {
+            if (r * 5 + d * d).is_multiple_of(3) { ((r * d) % 4) as f64 } else { 0.0 }
+        };
+        let full: Vec<f64> = (0..rows * columns).map(|i| cell(i / columns, i % columns)).collect();
+        let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for r in 0..rows {
+            for d in 0..columns {
+                if cell(r, d) != 0.0 {
+                    indices.push(d as u32);
+                    values.push(cell(r, d));
+                }
+            }
+            starts.push(values.len());
+        }
+        let weights: Vec<f64> = (0..rows).map(|r| (r % 3) as f64).collect();
+        let dense = Table::from(Dense::new(rows, columns, full).unwrap());
+        let sparse = Sparse::new(columns, starts, indices, values, Absent::Zero).unwrap();
+        let tables = [dense, Table::from(sparse)].map(|t| t.with_weights(weights.clone()).unwrap());
+        let [one, other] = tables.map(|table| associate(&table).unwrap().values);
+        assert!(one.iter().any(|v| *v > 0.01));
+        for (a, b) in one.iter().zip(&other) {
+            assert!((a - b).abs() < 1e-4, "{a} {b}");
+        }
     }
 }
