@@ -22,7 +22,7 @@ mereo_core::params! {
     /// ```
     pub struct AspectParams {
         /// Number of aspects.
-        pub aspects: usize;
+        pub aspects: usize = 10;
         /// The inverse temperature of EM, up to 1: the lower, the less closely rows are fitted.
         pub tempering: f64 = 0.8;
         /// Cells of each aspect that every row is taken to have beside its own.

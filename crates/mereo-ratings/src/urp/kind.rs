@@ -25,7 +25,7 @@ mereo_core::params! {
     /// ```
     pub struct UrpParams {
         /// Number of profiles.
-        pub profiles: usize;
+        pub profiles: usize = 10;
         /// Rows with the column's usual levels that each column of each profile is taken to have been seen in
         /// beside those there are.
         pub shrinkage: f64 = 3.0;
