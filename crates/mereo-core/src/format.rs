@@ -200,7 +200,8 @@ fn decimals_of(number: f64, least: u8) -> u8 {
     while decimals <= MOST_DECIMALS {
         let scaled = number * 10f64.powi(i32::from(decimals));
         let error = (scaled - scaled.round()).abs();
-        if error <= 1e-9 * scaled.abs().max(1e-3) || scaled.abs() >= 1e15 {
+        // No more than what multiplying rounds.
+        if error <= 1e-14 * scaled.abs().max(1e-3) || scaled.abs() >= 1e15 {
             return decimals;
         }
         decimals += 1;

@@ -13,7 +13,14 @@ fn people() -> String {
         let sex = ["Female", "Male"][usize::from(man)];
         let city = ["Bonn", "Graz", "Lyon"][row % 3];
         let visits = [0, 0, 1, 0, 3, 0, 2, 0, 0, 7][row * 3 % 10];
-        text += &format!("\"{}\",\"{sex}\",\"{smokes}\",{height},{visits},\"{city}\"\n", row + 1);
+        let number = row + 1;
+        let line = [&number.to_string(), sex, smokes, &height, &visits.to_string(), city];
+        let quoted = [true, true, true, false, false, true];
+        let cells = line.iter().zip(quoted);
+        let cells = cells
+            .map(|(cell, quoted)| if quoted { format!("\"{cell}\"") } else { (*cell).to_owned() });
+        text.push_str(&cells.collect::<Vec<_>>().join(","));
+        text.push('\n');
     }
     text
 }
@@ -21,7 +28,7 @@ fn people() -> String {
 #[test]
 fn a_file_is_inspected_before_anything_is_learned() {
     let world = World::new();
-    world.write("people.csv", &people());
+    world.write("people.csv", people());
     let told = world.ok("-q inspect people.csv");
     for piece in ["120 rows", "yes/no", "count", "category", "mereo fill people.csv", "Graz"] {
         assert!(told.contains(piece), "no {piece} in {told}");
@@ -33,7 +40,7 @@ fn a_file_is_inspected_before_anything_is_learned() {
 #[test]
 fn a_filled_table_is_the_users_table() {
     let world = World::new();
-    world.write("people.csv", &people());
+    world.write("people.csv", people());
     world.ok("-q fill people.csv -o filled.csv --json -m model.safetensors");
     let filled = world.text("filled.csv");
     let original = people().replace('"', "");
@@ -58,7 +65,7 @@ fn a_filled_table_is_the_users_table() {
 #[test]
 fn odd_rows_and_groups_are_told_in_the_users_words() {
     let world = World::new();
-    world.write("people.csv", &people().replace("168,", "199,"));
+    world.write("people.csv", people().replace("168,", "199,"));
     let told = world.ok("-q odd people.csv -n 3");
     assert!(told.contains("row ") && told.contains("usually"), "{told}");
     let told = world.ok("-q groups people.csv -k 2 -o grouped.csv");
@@ -69,7 +76,7 @@ fn odd_rows_and_groups_are_told_in_the_users_words() {
 #[test]
 fn what_would_be_lost_is_refused() {
     let world = World::new();
-    world.write("people.csv", &people());
+    world.write("people.csv", people());
     let told = world.refused("-q fit gmm people.csv --components 2 -o people2.csv");
     assert!(told.contains("people2.safetensors"), "{told}");
     world.write("m.safetensors", "a,b\n1,2\n");
