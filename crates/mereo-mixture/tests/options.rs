@@ -22,7 +22,15 @@ fn what_is_not_chosen_is_at_its_default() {
     assert_eq!(deep, DeepGmmParams::new(&[3, 2]));
     assert_eq!(
         names::<GmmParams>(),
-        ["components", "covariance", "factors", "hard", "variance-floor", "shrinkage"]
+        [
+            "components",
+            "covariance",
+            "factors",
+            "hard",
+            "variance-floor",
+            "shrinkage",
+            "pseudo-count"
+        ]
     );
     assert_eq!(names::<StudentParams>(), ["components", "variance-floor"]);
     let deep = "layers layer-kind em search factorised sweeps m-step steps variance-floor";

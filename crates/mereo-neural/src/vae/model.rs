@@ -281,7 +281,9 @@ impl<T: Real> Score<T> for Vae {
         let all = self.infer(batch, &context);
         self.for_each_row(batch, SCORE_DRAWS, false, &context, |row, logs, _, _| {
             let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-            out[row] = mean - all.divergence(row, self.0.code);
+            // Weights beyond all measure make densities beyond all measure: the smallest there is.
+            let bound = mean - all.divergence(row, self.0.code);
+            out[row] = if bound.is_nan() { f64::MIN } else { bound.max(f64::MIN) };
         });
     }
 }

@@ -26,8 +26,12 @@ pub(in super::super) fn is_mixed(schema: &Schema, options: &ReadOptions) -> bool
             || is(schema.metadata().get(WEIGHT_KEY))
             || is_pandas_index(name)
     };
+    // Vectors in a column are numbers of their own, and stand beside numbers alone.
+    let vectors =
+        schema.fields().iter().any(|f| matches!(f.data_type(), DataType::FixedSizeList(..)));
     options.says_kinds()
-        || schema.fields().iter().any(|f| !special(f.name()) && holds_words(f.data_type()))
+        || !vectors
+            && schema.fields().iter().any(|f| !special(f.name()) && holds_words(f.data_type()))
 }
 
 fn holds_words(kind: &DataType) -> bool {
