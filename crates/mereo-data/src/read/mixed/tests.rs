@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use mereo_core::{AnyTable, Cells, ColumnKind, Table};
 
 use super::super::read_input;
@@ -36,12 +38,14 @@ fn people() -> String {
         let smokes = ["No", "yes", "no", "NA"][row % 4];
         let visits = [0, 0, 1, 0, 2, 0, 5, 1][row % 8];
         let exercise = ["None", "Some", "Freq", ""][row % 4];
-        text += &format!(
-            "\"{}\",\"Person, {row}\",\"{sex}\",\"{smokes}\",{visits},1{}.5,0{}/05/1980,{exercise},\"said {row} things\"\n",
+        writeln!(
+            text,
+            "\"{}\",\"Person, {row}\",\"{sex}\",\"{smokes}\",{visits},1{}.5,0{}/05/1980,{exercise},\"said {row} things\"",
             row + 1,
             50 + row,
             1 + row % 9,
-        );
+        )
+        .unwrap();
     }
     text
 }
@@ -132,7 +136,7 @@ fn text_details_of_real_files() {
 fn a_surprise_far_down_is_read_again() {
     let mut text = "x,y\n".to_owned();
     for row in 0..3000 {
-        text += &format!("{row},{}\n", if row < 1000 { "3".to_owned() } else { "many".to_owned() });
+        writeln!(text, "{row},{}", if row < 1000 { "3" } else { "many" }).unwrap();
     }
     let (table, told) = read(&text);
     assert_eq!((table.rows(), kinds(&told)[1]), (3000, "yes/no"));
@@ -147,7 +151,7 @@ fn pieces_are_as_the_whole() {
             80_000 => "\"two\nlines\"".to_owned(),
             row => format!("\"word {}\"", row % 5),
         };
-        text += &format!("r{row},{},{word}\n", row % 7);
+        writeln!(text, "r{row},{},{word}", row % 7).unwrap();
     }
     let (table, told) = read(&text);
     assert_eq!((table.rows(), kinds(&told)), (90_000, vec!["id", "count", "category"]));
