@@ -112,17 +112,17 @@ impl Format {
     /// assert_eq!((years.nearest(41.7), years.nearest(-3.0)), (42.0, 0.0));
     /// ```
     pub fn nearest(&self, value: f64) -> f64 {
-        let value = match self.range {
-            Some((low, high)) if low <= high => value.clamp(low, high),
-            _ => value,
-        };
-        match self.decimals {
+        let rounded = match self.decimals {
             Some(decimals) => {
                 let unit = 10f64.powi(i32::from(decimals.min(MOST_DECIMALS)));
                 let rounded = (value * unit).round() / unit;
                 if rounded.is_finite() { rounded + 0.0 } else { value }
             }
             None => to_digits(value, DIGITS),
+        };
+        match self.range {
+            Some((low, high)) if low <= high => rounded.clamp(low, high),
+            _ => rounded,
         }
     }
 
@@ -198,10 +198,10 @@ pub fn days_since_1970(text: &str, pattern: &str) -> Option<f64> {
 fn decimals_of(number: f64, least: u8) -> u8 {
     let mut decimals = least;
     while decimals <= MOST_DECIMALS {
-        let scaled = number * 10f64.powi(i32::from(decimals));
-        let error = (scaled - scaled.round()).abs();
-        // No more than what multiplying rounds.
-        if error <= 1e-14 * scaled.abs().max(1e-3) || scaled.abs() >= 1e15 {
+        let unit = 10f64.powi(i32::from(decimals));
+        let scaled = number * unit;
+        // Both are whole numbers, so that dividing gives what reading the decimals would.
+        if scaled.round() / unit == number || scaled.abs() >= 1e15 {
             return decimals;
         }
         decimals += 1;

@@ -321,7 +321,9 @@ fn weight_2_equals_row_twice_and_weight_0_row_removed() {
         {
             continue; // Two rows search from two random paths, and are in two mini-batches.
         }
-        let (a, b) = (learn(&wanted, 3, &weighted, 8), learn(&wanted, 3, &twice, 8));
+        // Passes of deep ones are searches by gradients, which make rounding ten times larger each.
+        let passes = if matches!(wanted, Wanted::Deep(..)) { 4 } else { 8 };
+        let (a, b) = (learn(&wanted, 3, &weighted, passes), learn(&wanted, 3, &twice, passes));
         close(&a.scores(&twice), &b.scores(&twice), 1e-6, &format!("{wanted:?}"));
     }
 }

@@ -13,7 +13,7 @@ use mereo_core::{
 
 use crate::fitted::own_names;
 
-/// The same rows with the model's columns: see [`crate::align`](self).
+/// The same rows with the model's columns: by name where both have names, by position otherwise.
 ///
 /// ```
 /// use mereo::{Dense, Source, Table};

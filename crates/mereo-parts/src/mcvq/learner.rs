@@ -19,6 +19,8 @@ use super::rows::{Gibbs, Rounds, RowPass, gate_sums};
 const EMPTY: f64 = 1e-3;
 /// How many passes of a restart may seed empty states anew.
 const MOST_RESEEDS: u32 = 8;
+/// How many such trials may fail once bounds never fall.
+const MOST_FAILED: usize = 2;
 /// How much of a state that is seeded from a row is the row's, in counts and words; the rest is the whole column's.
 pub(super) const SEEDED_SHARE: f64 = 0.5;
 
@@ -208,14 +210,60 @@ impl<T: Real> McvqLearner<T> {
             .collect()
     }
 
+    /// Variance floors of a pass, column by column.
+    fn floors(&self, pass: Pass) -> Vec<f64> {
+        self.reference.iter().map(|v| v * self.floor.at(pass.pass)).collect()
+    }
+
+    /// Re-estimates everything from what rows told.
+    fn update_all(&self, state: &mut State, statistics: &McvqStatistics<T>, pass: Pass) {
+        let floor = self.floors(pass);
+        let per_row = self.is_per_row(pass);
+        let (totals, mut moments) = if per_row {
+            (&statistics.rows.totals, statistics.rows.moments(self.columns()))
+        } else {
+            (&statistics.slots.total, statistics.slots.moments(&self.frame))
+        };
+        if let Some(shrinkage) = self.shrinkage.as_ref().filter(|_| !per_row) {
+            shrinkage.add(&mut moments);
+        }
+        // All rows show one state of each part; by their own sum, priors add up to 1 whatever was rounded.
+        let parts = state.state_prior.chunks_exact_mut(self.states);
+        for (prior, totals) in parts.zip(totals.chunks_exact(self.states)) {
+            let all: f64 = totals.iter().sum();
+            prior.iter_mut().zip(totals).for_each(|(b, total)| *b = total / all);
+        }
+        if let (Some(layer), Some(told), Some(plan)) =
+            (&mut state.classes, &statistics.classes, self.classes)
+        {
+            layer.update_states(told, self.states, plan.pseudo_count);
+        }
+        moments.update(&self.frame, &floor, &mut state.mean, &mut state.variance);
+        // While the floor falls, counts and words are held to the whole column too.
+        let share = self.floor.at(pass.pass) - self.floor.at(self.floor.settled_from());
+        let State { mean, variance, level, .. } = &mut *state;
+        let looks = Looks { mean, variance, level };
+        let hold = Hold { rows: self.pseudo_count, share };
+        self.typical.update(&moments, &self.frame, hold, looks);
+        if per_row {
+            let sums = gate_sums(&moments, self.parts, self.columns());
+            prior_of_gates(&mut state.gate, &sums, self.parts, self.entropic);
+            return;
+        }
+        let errors = self.expected_errors(state, &moments);
+        let temperature = self.gate.temperature(pass.pass, self.rows);
+        let softness = self.softness();
+        move_gate(&mut state.gate, &errors, &self.observed, self.rows, temperature, softness);
+    }
+
     /// Gives each empty state the look of a row that its part explains badly.
     fn seed_empty_states(
         &self,
         state: &mut State,
         statistics: &McvqStatistics<T>,
-        floor: &[f64],
+        pass: Pass,
     ) -> Vec<String> {
-        let columns = self.columns();
+        let (columns, floor) = (self.columns(), self.floors(pass));
         let mut notes = Vec::new();
         for part in 0..self.parts {
             let mut worst = statistics.worst.of(part).iter();
@@ -402,49 +450,30 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
         statistics.bound - self.log_scale + statistics.rows.log_entropic_prior
     }
 
+    /// A state that is seeded anew may lose more than it wins: once bounds never fall, that is a [`jump`](Self::jump). Codes
+    /// that are remembered cannot go back.
     fn update(&self, state: &mut State, statistics: &McvqStatistics<T>, pass: Pass) -> Vec<String> {
-        let floor: Vec<f64> = self.reference.iter().map(|v| v * self.floor.at(pass.pass)).collect();
-        let seeding = self.has_empty_state(state);
-        let per_row = self.is_per_row(pass);
-        let (totals, mut moments) = if per_row {
-            (&statistics.rows.totals, statistics.rows.moments(self.columns()))
-        } else {
-            (&statistics.slots.total, statistics.slots.moments(&self.frame))
-        };
-        if let Some(shrinkage) = self.shrinkage.as_ref().filter(|_| !per_row) {
-            shrinkage.add(&mut moments);
+        let early = pass.pass <= self.settled_from() || self.remembers_rows();
+        let seeding = early && self.has_empty_state(state);
+        self.update_all(state, statistics, pass);
+        if seeding { self.seed_empty_states(state, statistics, pass) } else { Vec::new() }
+    }
+
+    /// Tries what empty states seeded anew are worth.
+    fn jump(
+        &self,
+        state: &State,
+        statistics: &McvqStatistics<T>,
+        _gain: f64,
+        failed: usize,
+        pass: Pass,
+    ) -> Option<State> {
+        if failed >= MOST_FAILED || self.remembers_rows() || !self.has_empty_state(state) {
+            return None;
         }
-        // All rows show one state of each part; by their own sum, priors add up to 1 whatever was rounded.
-        let parts = state.state_prior.chunks_exact_mut(self.states);
-        for (prior, totals) in parts.zip(totals.chunks_exact(self.states)) {
-            let all: f64 = totals.iter().sum();
-            prior.iter_mut().zip(totals).for_each(|(b, total)| *b = total / all);
-        }
-        if let (Some(layer), Some(told), Some(plan)) =
-            (&mut state.classes, &statistics.classes, self.classes)
-        {
-            layer.update_states(told, self.states, plan.pseudo_count);
-        }
-        moments.update(&self.frame, &floor, &mut state.mean, &mut state.variance);
-        // While the floor falls, counts and words are held to the whole column too.
-        let share = self.floor.at(pass.pass) - self.floor.at(self.floor.settled_from());
-        let State { mean, variance, level, .. } = &mut *state;
-        let looks = Looks { mean, variance, level };
-        let hold = Hold { rows: self.pseudo_count, share };
-        self.typical.update(&moments, &self.frame, hold, looks);
-        if per_row {
-            let sums = gate_sums(&moments, self.parts, self.columns());
-            prior_of_gates(&mut state.gate, &sums, self.parts, self.entropic);
-            return if seeding {
-                self.seed_empty_states(state, statistics, &floor)
-            } else {
-                Vec::new()
-            };
-        }
-        let errors = self.expected_errors(state, &moments);
-        let temperature = self.gate.temperature(pass.pass, self.rows);
-        let softness = self.softness();
-        move_gate(&mut state.gate, &errors, &self.observed, self.rows, temperature, softness);
-        if seeding { self.seed_empty_states(state, statistics, &floor) } else { Vec::new() }
+        let mut there = state.clone();
+        self.update_all(&mut there, statistics, pass);
+        let notes = self.seed_empty_states(&mut there, statistics, pass);
+        (!notes.is_empty()).then_some(there)
     }
 }

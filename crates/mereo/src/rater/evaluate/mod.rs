@@ -7,7 +7,7 @@
 //! | measure | what |
 //! |---|---|
 //! | MAE, RMSE | mean absolute error, root of the mean squared error, of the predicted mean |
-//! | NMAE | MAE divided by that of guessing at random, [`random_error`](super::random_error); also of the predicted median |
+//! | NMAE | MAE divided by that of guessing at random, [`random_error`]; also of the predicted median |
 //! | recall@k | of items put aside that were liked (rated above the mean of all ratings), the share found among the k best of all items not given |
 //! | NDCG@k | the same with `1 / log2(1 + rank)` for each that is found, so that the top counts more |
 //!
