@@ -249,8 +249,9 @@ pub fn plainly(value: f64) -> String {
         return "0".to_owned();
     }
     if !(1e-4..1e9).contains(&size) {
-        let rounded = to_digits(value, 3);
-        return format!("{rounded:e}");
+        let text = format!("{value:.2e}");
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        return format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.'));
     }
     let decimals = (3 - size.log10().floor() as i32).clamp(0, 6) as usize;
     let text = format!("{value:.decimals$}");

@@ -20,7 +20,7 @@ impl Fitted {
     ///
     /// ```
     /// # use mereo::{Context, Dense, Fit, Table, linear::PcaParams};
-    /// let table = Table::from(Dense::new(3, 2, vec![0.0, 1.0, 2.0, 5.0, 4.0, 9.0])?);
+    /// let table = Table::from(Dense::new(3, 2, vec![0.0f64, 1.0, 2.0, 5.0, 4.0, 9.0])?);
     /// let fitted = Fit::new(PcaParams::new(1)).run(&table)?;
     /// let codes = fitted.encode(&table, &Context::new(0))?;
     /// let mereo::Cells::Dense(codes) = codes.cells() else { unreachable!("codes are dense") };
