@@ -75,9 +75,9 @@ fn numbered(asked: &[String], names: Option<&[String]>, rows: usize) -> Result<V
         named.or_else(number).ok_or_else(|| {
             let problem = match names.and_then(<[String]>::first) {
                 Some(first) => format!(
-                    "there is no row `{asked}`; the data has {rows}, and the first is `{first}`"
+                    "there is no row {asked}; the data has {rows}, and the first is `{first}`"
                 ),
-                None => format!("there is no row `{asked}`; the data has {rows}, counted from 0"),
+                None => format!("there is no row {asked}; the data has {rows}, counted from 0"),
             };
             mereo_core::Error::option("rows", problem)
         })
