@@ -412,6 +412,9 @@ fn write_part(
     } else {
         writeln!(text, "{}", if part.factors.is_some() { "factors" } else { "states" })?;
     }
+    if part.columns == 0 {
+        return writeln!(text, "  not in use");
+    }
     if !part.strongest.is_empty() {
         let named: Vec<String> = part
             .strongest
