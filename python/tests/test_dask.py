@@ -142,6 +142,8 @@ def test_a_killed_worker_changes_no_bit(folder):
                     threading.Timer(0.01, os.kill, (pids[0], signal.SIGKILL)).start()
 
             there = fit(client, model(callback=kill), f"{folder}/*.parquet")
+            assert len(passes) > 5
+            assert not os.path.exists(f"/proc/{pids[0]}") or not os.path.exists("/proc"), "nobody was killed"
             assert there._model.to_bytes() == here(model())
 
 

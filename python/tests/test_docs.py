@@ -44,13 +44,11 @@ def test_the_stub_is_that_of_the_registration():
     assert stub.read_text() == _stubs.text(), "run `python -m mereo._stubs > python/mereo/__init__.pyi`"
 
 
-def test_types_are_sound():
+def test_types_are_sound(tmp_path):
     pytest.importorskip("mypy")
     config = FOLDER.parent.parent / "pyproject.toml"
-    package = pathlib.Path(mereo.__file__).parent
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file", str(config), str(package)], capture_output=True, text=True
-    )
+    command = [sys.executable, "-m", "mypy", "--config-file", str(config), str(FOLDER.parent / "mereo")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
 
 
