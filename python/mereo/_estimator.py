@@ -509,7 +509,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        Of the class of the model's kind, fitted.
+        Of the class of the model's kind, fitted; of a map's file a `mereo.maps.Map`.
 
     Examples
     --------
@@ -523,6 +523,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     load(path).transform(X).shape
     (50, 2)
     """
+    if _native.Map.is_in(os.fspath(path)):
+        from .maps import Map
+
+        return Map(_native.Map.open(os.fspath(path)))
     return _of(_native.Model.open(os.fspath(path)))
 
 

@@ -15,6 +15,7 @@ import mereo
 from mereo import _stubs
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+VERBS = ["mereo.maps", "mereo.pictures", "mereo.ratings"]
 GALLERY = sorted((FOLDER.parent / "gallery").glob("*.py"))
 
 
@@ -28,7 +29,7 @@ def test_examples_of_models_run(name):
     run_examples(mereo.MODELS[name], name)
 
 
-@pytest.mark.parametrize("module", ["mereo", "mereo.datasets", "mereo._estimator", "mereo._impute", "mereo.plot", "mereo.dask"])
+@pytest.mark.parametrize("module", ["mereo", "mereo.datasets", "mereo._estimator", "mereo._impute", "mereo.plot", "mereo.dask", *VERBS])
 def test_examples_of_modules_run(module):
     if module == "mereo.plot":
         pytest.importorskip("matplotlib")
