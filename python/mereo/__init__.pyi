@@ -25,8 +25,10 @@ class MCVQ(Estimator):
         n_sweeps: int | None = ...,
         variance_floor: float = ...,
         n_scouts: int = ...,
+        shrinkage: float | None = ...,
         n_classes: int | Literal["labels"] | None = ...,
         class_pseudo_count: float = ...,
+        pseudo_count: float = ...,
         n_init: int = ...,
         max_iter: int = ...,
         tol: float = ...,
@@ -53,6 +55,7 @@ class MCFA(Estimator):
         entropic: float = ...,
         noise_floor: float = ...,
         n_scouts: int = ...,
+        shrinkage: float | None = ...,
         n_classes: int | Literal["labels"] | None = ...,
         class_pseudo_count: float = ...,
         n_init: int = ...,
@@ -101,6 +104,7 @@ class GaussianMixture(Estimator):
         hard: bool = ...,
         variance_floor: float | None = ...,
         shrinkage: float = ...,
+        pseudo_count: float = ...,
         n_init: int = ...,
         max_iter: int = ...,
         tol: float = ...,
@@ -301,8 +305,8 @@ class CVQ(Estimator):
 class AspectModel(Estimator):
     def __init__(
         self,
-        n_aspects: int,
         *,
+        n_aspects: int = ...,
         tempering: float = ...,
         smoothing: float = ...,
         shrinkage: float = ...,
@@ -324,8 +328,8 @@ class AspectModel(Estimator):
 class URP(Estimator):
     def __init__(
         self,
-        n_profiles: int,
         *,
+        n_profiles: int = ...,
         shrinkage: float = ...,
         n_init: int = ...,
         max_iter: int = ...,
@@ -348,6 +352,82 @@ class BFA(Estimator):
         n_factors: int,
         *,
         noise_rows: float = ...,
+        n_init: int = ...,
+        max_iter: int = ...,
+        tol: float = ...,
+        random_state: Any = ...,
+        n_jobs: int | None = ...,
+        verbose: bool = ...,
+        callback: Callable[[dict[str, Any]], Any] | None = ...,
+        missing: Literal["unobserved", "zero"] | None = ...,
+        picture: tuple[int, ...] | None = ...,
+    ) -> None: ...
+    gate_: Any
+    means_: Any
+    components_: Any
+    weights_: Any
+
+class AutoEncoder(Estimator):
+    def __init__(
+        self,
+        code: int,
+        *,
+        encoder: str | None = ...,
+        decoder: str | None = ...,
+        loss: Literal["squared", "cross-entropy"] = ...,
+        noise: str | None = ...,
+        emphasis: float = ...,
+        stacked: bool = ...,
+        classes: Literal["labels"] | None = ...,
+        n_codebooks: int = ...,
+        n_entries: int = ...,
+        n_epochs: int | None = ...,
+        batch: int = ...,
+        optimiser: Literal["adam", "sgd"] = ...,
+        rate: float = ...,
+        momentum: float = ...,
+        schedule: Literal["constant", "linear", "cosine", "steps"] = ...,
+        weight_decay: float = ...,
+        held_out: float = ...,
+        patience: int = ...,
+        n_init: int = ...,
+        max_iter: int = ...,
+        tol: float = ...,
+        random_state: Any = ...,
+        n_jobs: int | None = ...,
+        verbose: bool = ...,
+        callback: Callable[[dict[str, Any]], Any] | None = ...,
+        missing: Literal["unobserved", "zero"] | None = ...,
+        picture: tuple[int, ...] | None = ...,
+    ) -> None: ...
+    gate_: Any
+    means_: Any
+    components_: Any
+    weights_: Any
+
+class VAE(Estimator):
+    def __init__(
+        self,
+        code: int,
+        *,
+        encoder: str | None = ...,
+        decoder: str | None = ...,
+        decoder_kind: Literal["gaussian", "bernoulli"] = ...,
+        variance: Literal["learned", "unit"] = ...,
+        variance_floor: float = ...,
+        binarise: bool = ...,
+        n_draws: int = ...,
+        importance: int = ...,
+        warm: int = ...,
+        n_epochs: int | None = ...,
+        batch: int = ...,
+        optimiser: Literal["adam", "sgd"] = ...,
+        rate: float = ...,
+        momentum: float = ...,
+        schedule: Literal["constant", "linear", "cosine", "steps"] = ...,
+        weight_decay: float = ...,
+        held_out: float = ...,
+        patience: int = ...,
         n_init: int = ...,
         max_iter: int = ...,
         tol: float = ...,

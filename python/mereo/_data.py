@@ -39,6 +39,11 @@ def is_ready(X: Any) -> bool:
     )
 
 
+def ready(X: Any, dtype: Any = None) -> NDArray[Any]:
+    """An array as the native half takes it: in C order and aligned, which what came over a network need not be."""
+    return np.require(X, dtype=dtype, requirements=["C_CONTIGUOUS", "ALIGNED"])
+
+
 def rows_of(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Rows as the native half takes them; scikit-learn's checks are made on the way."""
     if not reset and is_ready(X) and not hasattr(estimator, "feature_names_in_"):
@@ -57,7 +62,7 @@ def rows_of(estimator: Any, X: Any, *, reset: bool) -> Any:
         order="C",
         ensure_all_finite=False,
     )
-    return _sparse(X, estimator.missing) if hasattr(X, "indptr") else np.ascontiguousarray(X)
+    return _sparse(X, estimator.missing) if hasattr(X, "indptr") else ready(X)
 
 
 def arrow_rows(table: Any, label: str | None = None, weight: str | None = None) -> Any:
@@ -115,7 +120,7 @@ def weights_of(sample_weight: ArrayLike | None, X: Any, n_rows: int) -> NDArray[
         return None
     stand_in = np.empty((n_rows, 1)) if isinstance(X, tuple) else X
     checked = _check_sample_weight(sample_weight, stand_in, dtype=np.float64)
-    return np.ascontiguousarray(checked, dtype=np.float64)
+    return ready(checked, np.float64)
 
 
 def labels_of(y: ArrayLike, n_rows: int) -> tuple[list[str], NDArray[np.int32]] | None:

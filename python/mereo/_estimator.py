@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from . import _native
-from ._data import NOTHING, Known, labels_of, picture_of, rows_of, seed_of, threads_of, weights_of
+from ._data import NOTHING, Known, labels_of, picture_of, ready, rows_of, seed_of, threads_of, weights_of
 from ._progress import Bar, observer
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _PLURAL = {"mean": "means", "component": "components", "weight": "weights", "variance": "variances"}
 
 #: Models of data that is nowhere below 0.
-_NON_NEGATIVE = {"nmf"}
+NON_NEGATIVE = {"nmf"}
 
 
 class Chosen(NamedTuple):
@@ -191,7 +191,7 @@ class Estimator(TransformerMixin, BaseEstimator):
             self.classes_ = _values(model.classes)
 
     def _check_sign(self, rows: Any) -> None:
-        if self._kind.name not in _NON_NEGATIVE:
+        if self._kind.name not in NON_NEGATIVE:
             return
         cells = rows[2] if isinstance(rows, tuple) else rows
         if np.any(cells < 0):
@@ -239,7 +239,7 @@ class Estimator(TransformerMixin, BaseEstimator):
         codes = np.asarray(X)
         if codes.dtype not in (np.float32, np.float64):
             codes = codes.astype(np.float64)
-        return self._model.decode(np.ascontiguousarray(codes))
+        return self._model.decode(ready(codes))
 
     @_available(_can("reconstruct"))
     def reconstruct(self, X: Any, *, fill: bool = False) -> NDArray[Any]:
@@ -433,7 +433,7 @@ class Estimator(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = self.missing is not None
-        tags.input_tags.positive_only = self._kind.name in _NON_NEGATIVE
+        tags.input_tags.positive_only = self._kind.name in NON_NEGATIVE
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -509,7 +509,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        Of the class of the model's kind, fitted.
+        Of the class of the model's kind, fitted; of a map's file a `mereo.maps.Map`.
 
     Examples
     --------
@@ -523,6 +523,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     load(path).transform(X).shape
     (50, 2)
     """
+    if _native.Map.is_in(os.fspath(path)):
+        from .maps import Map
+
+        return Map(_native.Map.open(os.fspath(path)))
     return _of(_native.Model.open(os.fspath(path)))
 
 

@@ -236,15 +236,17 @@ def docstring(kind: Kind) -> str:
         "    Every tensor of the model file by its name with an underscore; where it lists many, in the plural:",
         "    ``means_``, ``components_``, ``weights_``.",
     ]
-    chosen = ", ".join(f"{name}={value!r}" for name, value in example(kind).items())
+    values = {**example(kind), "n_init": 1, "max_iter": 3}
+    chosen = ", ".join(f"{name}={value!r}" for name, value in values.items())
+    data = 'toy("shapes", n_rows=200).data'
     lines += [
         "",
         "Examples",
         "--------",
         f">>> from mereo import {kind.class_name}",
         ">>> from mereo.datasets import toy",
-        '>>> X = toy("shapes", n_rows=200).data',
-        f">>> model = {kind.class_name}({chosen}, n_init=1, max_iter=3).fit(X)",
+        f">>> X = abs({data})" if kind.name in _estimator.NON_NEGATIVE else f">>> X = {data}",
+        f">>> model = {kind.class_name}({chosen}).fit(X)",
         ">>> len(model.transform(X))",
         "200",
     ]

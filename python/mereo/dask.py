@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _native
-from ._data import Known, arrow_rows, labels_of, picture_of
+from ._data import Known, arrow_rows, labels_of, picture_of, ready
 from ._estimator import Estimator, _spoken
 from ._progress import Bar, observer
 
@@ -214,7 +214,7 @@ def _answer(
     dtype = np.float32 if single else np.float64
     parts = [_read(source, start, end, label, weight) for start, end, source in cuts]
     cells = [np.asarray(part[0], dtype=dtype) for part in parts]
-    whole = np.ascontiguousarray(cells[0] if len(cells) == 1 else np.concatenate(cells))
+    whole = ready(cells[0] if len(cells) == 1 else np.concatenate(cells))
     if whole.shape[1] != columns:
         raise ValueError(f"rows of {whole.shape[1]} columns among rows of {columns}")
     known = Known(
@@ -434,7 +434,7 @@ def _lazily(estimator: Estimator, method: str, data: Any, columns: list[str] | N
 
 
 def _ask_array(block: NDArray[Any], estimator: Any, method: str, options: dict[str, Any]) -> NDArray[Any]:
-    return getattr(estimator, method)(np.ascontiguousarray(block), **options)
+    return getattr(estimator, method)(ready(block), **options)
 
 
 def _ask_frame(frame: Any, estimator: Any, method: str, options: dict[str, Any], columns: list[str] | None) -> Any:

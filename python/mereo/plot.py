@@ -95,7 +95,9 @@ def parts(model: Any, *, n_states: int = 12) -> Any:
             if picture is not None:
                 _show(ax, mean[k, j], picture, low, high, gate[:, k] / max(gate[:, k].max(), 1e-12))
             else:
-                ax.barh(range(len(top)), mean[k, j, top], color="#4c78a8")
+                # Columns that belong to other parts are pale.
+                shades = [(0.3, 0.47, 0.66, 0.15 + 0.85 * float(np.clip(gate[d, k], 0, 1))) for d in top]
+                ax.barh(range(len(top)), mean[k, j, top], color=shades)
                 ax.set_yticks(range(len(top)), [names[d] for d in top] if j == 0 else [""] * len(top), fontsize=7)
                 ax.tick_params(axis="x", labelsize=6)
             if looks != "factors":
@@ -193,9 +195,9 @@ def convergence(model: Any, *, ax: Any = None) -> Any:
 
 
 def map(points: Any, labels: Any = None, *, ax: Any = None) -> Any:
-    """Rows on a page: points ``[n, 2]``, coloured by their labels."""
+    """Rows on a page: a map, or points ``[n, 2]``, coloured by their labels."""
     figure, ax = _axes(ax)
-    points = np.asarray(points)
+    points = np.asarray(getattr(points, "points", points))
     if labels is None:
         ax.scatter(points[:, 0], points[:, 1], s=6)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -142,6 +143,8 @@ def test_a_killed_worker_changes_no_bit(folder):
                     threading.Timer(0.01, os.kill, (pids[0], signal.SIGKILL)).start()
 
             there = fit(client, model(callback=kill), f"{folder}/*.parquet")
+            assert len(passes) > 5
+            assert not os.path.exists(f"/proc/{pids[0]}") or not os.path.exists("/proc"), "nobody was killed"
             assert there._model.to_bytes() == here(model())
 
 
@@ -192,3 +195,37 @@ def test_wrong_rows_are_told(cluster, tmp_path):
     infinite[1500, 2] = np.inf
     with pytest.raises(ValueError, match="infinity"):
         fit(cluster, GaussianMixture(n_components=2), da.from_array(infinite, chunks=(600, 3)))
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_the_number_of_workers_changes_no_bit(workers, folder):
+    with distributed.LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        with distributed.Client(cluster) as client:
+            assert fit(client, model(), f"{folder}/*.parquet")._model.to_bytes() == here(model())
+
+
+def test_a_worker_that_hears_nothing_any_more_changes_no_bit(folder):
+    """One that is stopped neither answers nor closes its connections, as if it were cut off from the network."""
+    quick = {
+        "distributed.scheduler.worker-ttl": "2 s",
+        "distributed.comm.timeouts.connect": "3 s",
+        "distributed.comm.timeouts.tcp": "15 s",
+    }
+    with dask.config.set(quick):
+        with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+            with distributed.Client(cluster) as client:
+                pids = list(client.run(os.getpid).values())
+                passes = []
+
+                def cut_off(record):
+                    passes.append(record)
+                    if len(passes) == 2:
+                        threading.Timer(0.01, os.kill, (pids[0], signal.SIGSTOP)).start()
+
+                try:
+                    there = fit(client, model(callback=cut_off), f"{folder}/*.parquet")
+                finally:
+                    # Nobody else would, and it could not be ended.
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pids[0], signal.SIGKILL)
+                assert there._model.to_bytes() == here(model())

@@ -15,6 +15,7 @@ import mereo
 from mereo import _stubs
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+VERBS = ["mereo.maps", "mereo.pictures", "mereo.ratings"]
 GALLERY = sorted((FOLDER.parent / "gallery").glob("*.py"))
 
 
@@ -28,7 +29,7 @@ def test_examples_of_models_run(name):
     run_examples(mereo.MODELS[name], name)
 
 
-@pytest.mark.parametrize("module", ["mereo", "mereo.datasets", "mereo._estimator", "mereo._impute", "mereo.plot", "mereo.dask"])
+@pytest.mark.parametrize("module", ["mereo", "mereo.datasets", "mereo._estimator", "mereo._impute", "mereo.plot", "mereo.dask", *VERBS])
 def test_examples_of_modules_run(module):
     if module == "mereo.plot":
         pytest.importorskip("matplotlib")
@@ -44,13 +45,11 @@ def test_the_stub_is_that_of_the_registration():
     assert stub.read_text() == _stubs.text(), "run `python -m mereo._stubs > python/mereo/__init__.pyi`"
 
 
-def test_types_are_sound():
+def test_types_are_sound(tmp_path):
     pytest.importorskip("mypy")
     config = FOLDER.parent.parent / "pyproject.toml"
-    package = pathlib.Path(mereo.__file__).parent
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file", str(config), str(package)], capture_output=True, text=True
-    )
+    command = [sys.executable, "-m", "mypy", "--config-file", str(config), str(FOLDER.parent / "mereo")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
 
 

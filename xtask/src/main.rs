@@ -18,8 +18,8 @@ use command::{Outcome, cargo, exists};
 const HELP: &str = "\
 cargo xtask VERB
 
-  test                     every check: format, licences, lints, tests, documentation, reports in a browser
-  python                   the Python package: its wheel, in an environment of its own, and its tests
+  test                     every check: format, licences, lints, tests, documentation, reports in a browser, the Python package
+  python                   the Python package alone: its wheel, in an environment of its own, and its tests
   bench                    benchmarks, and the peers beside us
   fuzz [SECONDS] [NAME..]  hostile input for readers and loaders, SECONDS on each (default 300)
   experiments [NAME [..]]  the papers' tables and figures, all of them, or one with its arguments
@@ -78,7 +78,8 @@ fn test() -> Outcome {
         cargo("test --workspace --lib --bins --tests --examples").with(UNTESTED).run()?;
     }
     cargo("test --workspace --doc").run()?;
-    browser::run()
+    browser::run()?;
+    python::run()
 }
 
 /// Only libraries: the program `mereo` and the library `mereo` would write the same page.

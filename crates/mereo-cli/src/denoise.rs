@@ -5,11 +5,10 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use mereo_core::{Context, Error, Result};
+use mereo::denoise::{self, bright};
+use mereo_core::{Context, Result};
 use mereo_data::{Pixels, read_pixels, write};
-use mereo_field::denoise::{
-    DenoiseMethod, DenoiseParams, Denoised, NoiseCost, Shape, binary, grey,
-};
+use mereo_field::denoise::{DenoiseMethod, DenoiseParams, Denoised, NoiseCost, Shape};
 use mereo_field::learn::{LabelPicture, differences_pseudo_likelihood, potts_pseudo_likelihood};
 use mereo_field::{Kind, Neighbours};
 use mereo_report::{FieldPage, MethodTried, ShownPicture, write_field};
@@ -139,15 +138,7 @@ pub(crate) fn run(args: &DenoiseArgs, voice: Voice) -> Result<ExitCode> {
     let context = args.threads.context(args.seed)?;
     interrupt::watch(context.stop(), voice);
     let seen = read_pixels(&args.picture)?;
-    let levels = match args.levels {
-        Some(levels @ (2 | 256)) => levels,
-        Some(other) => {
-            let problem = format!("{other} is neither 2 (black and white) nor 256 (grey)");
-            return Err(Error::option("levels", problem));
-        }
-        None if seen.bytes.iter().all(|b| matches!(b, 0 | 255)) => 2,
-        None => 256,
-    };
+    let levels = denoise::levels(&seen, args.levels)?;
     let shape = if args.potts { Shape::Potts } else { Shape::Differences(args.truncate) };
     let method = args.method.unwrap_or_else(|| DenoiseMethod::usual(levels, shape));
     let mut params = DenoiseParams {
@@ -256,7 +247,7 @@ fn difference(a: &Pixels, b: &Pixels) -> String {
     if differ == 0 { String::new() } else { format!("{share:.2}% of pixels differ") }
 }
 
-/// Cleans all channels; of two levels the brightness alone.
+/// Cleans a picture, and says how long it took.
 fn clean(
     seen: &Pixels,
     levels: usize,
@@ -264,30 +255,8 @@ fn clean(
     context: &Context,
 ) -> Result<Cleaned> {
     let start = Instant::now();
-    let size = (seen.height, seen.width);
-    if levels == 2 {
-        let found = binary(&bright(seen), size, params, context)?;
-        let picture = Pixels { channels: 1, bytes: found.pixels.clone(), ..seen.clone() };
-        let seconds = start.elapsed().as_secs_f64();
-        return Ok(Cleaned { picture, channels: vec![found], seconds });
-    }
-    let mut picture = seen.clone();
-    let mut channels = Vec::new();
-    for channel in 0..seen.channels {
-        let own: Vec<u8> =
-            seen.bytes.iter().skip(channel).step_by(seen.channels).copied().collect();
-        let found = grey(&own, size, params, context)?;
-        let places = picture.bytes.iter_mut().skip(channel).step_by(seen.channels);
-        places.zip(&found.pixels).for_each(|(out, new)| *out = *new);
-        channels.push(found);
-    }
+    let denoise::Cleaned { picture, channels } = denoise::clean(seen, levels, params, context)?;
     Ok(Cleaned { picture, channels, seconds: start.elapsed().as_secs_f64() })
-}
-
-/// Which pixels are brighter than the middle.
-fn bright(seen: &Pixels) -> Vec<bool> {
-    let mean = |p: &[u8]| p.iter().map(|b| usize::from(*b)).sum::<usize>() >= 128 * p.len();
-    seen.bytes.chunks_exact(seen.channels).map(mean).collect()
 }
 
 /// The coupling of clean pictures, by pseudo-likelihood.

@@ -3,7 +3,10 @@
 
 mod fit;
 mod interrupt;
+mod maps;
 mod model;
+mod pictures;
+mod ratings;
 mod remote;
 mod rows;
 
@@ -134,6 +137,16 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(remote::answer, module)?)?;
     module.add_function(wrap_pyfunction!(remote::merge, module)?)?;
     module.add_function(wrap_pyfunction!(remote::rows_of, module)?)?;
+    module.add_class::<maps::Map>()?;
+    module.add_function(wrap_pyfunction!(maps::map_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(pictures::denoise, module)?)?;
+    module.add_function(wrap_pyfunction!(pictures::segment, module)?)?;
+    module.add_function(wrap_pyfunction!(ratings::ratings_scale, module)?)?;
+    module.add_function(wrap_pyfunction!(ratings::ratings_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(ratings::ratings_items, module)?)?;
+    module.add_function(wrap_pyfunction!(ratings::ratings_predict, module)?)?;
+    module.add_function(wrap_pyfunction!(ratings::ratings_recommend, module)?)?;
+    module.add_function(wrap_pyfunction!(ratings::ratings_ask, module)?)?;
     Ok(())
 }
 

@@ -22,7 +22,7 @@ const QUICK: usize = 1 << 16;
 pub(crate) struct Model(pub(crate) Fitted);
 
 /// A context with so many threads.
-fn context(seed: u64, threads: usize) -> PyResult<Context> {
+pub(crate) fn context(seed: u64, threads: usize) -> PyResult<Context> {
     let context = Context::new(seed);
     if threads == 1 { Ok(context) } else { context.with_threads(threads).map_err(raised) }
 }

@@ -60,6 +60,7 @@
 //!
 //! A model of your own is a type that implements [`Model`]: `examples/poisson_mixture.rs` has a whole one.
 
+pub mod denoise;
 pub mod rater;
 pub mod segment;
 
