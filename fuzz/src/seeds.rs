@@ -53,6 +53,7 @@ impl Seeds {
             ]),
             Target::Labels => binary::label_pictures(),
             Target::Segment => models::colours(),
+            Target::Map => models::maps(),
         };
         Self { target, files }
     }

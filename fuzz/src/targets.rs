@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use mereo::AnyModel;
 use mereo::field::{FieldFile, Method, Pairwise, ask as ask_field};
 use mereo::quantize::codec::{Coded, What, checksum};
 use mereo::quantize::{VqParams, vq};
 use mereo::segment::{Colours, SegmentParams, segment};
+use mereo::{AnyModel, Mapped};
 use mereo_core::{
     Absent, Checkpoints, Context, Dense, Error, ModelFile, Plan, Real, Result, Silent, Source,
     Sparse, Table, encode, reconstruct, sample, score,
@@ -37,10 +37,11 @@ pub(crate) enum Target {
     Field,
     Labels,
     Segment,
+    Map,
 }
 
 impl Target {
-    pub(crate) const ALL: [(&str, Self); 19] = [
+    pub(crate) const ALL: [(&str, Self); 20] = [
         ("csv", Self::Csv),
         ("xlsx", Self::Xlsx),
         ("npy", Self::Npy),
@@ -60,6 +61,7 @@ impl Target {
         ("field", Self::Field),
         ("labels", Self::Labels),
         ("segment", Self::Segment),
+        ("map", Self::Map),
     ];
 
     pub(crate) fn of(name: &str) -> Option<Self> {
@@ -92,6 +94,7 @@ impl Target {
             Self::Field => field(bytes),
             Self::Labels => Pixels::labels_from_bytes(bytes, Path::new("some.png")).map(drop),
             Self::Segment => segments(bytes),
+            Self::Map => maps(bytes),
         }
     }
 }
@@ -257,4 +260,22 @@ fn segments(bytes: &[u8]) -> Result<()> {
         Pixels { height: 2, width: 3, channels: 1, bytes: vec![0, 40, 80, 120, 200, 255] };
     let params = SegmentParams::default();
     segment(&picture, None, Some(&colours), &params, true, &Context::new(0)).map(drop)
+}
+
+/// Reads a map, and places rows into it.
+fn maps(bytes: &[u8]) -> Result<()> {
+    let path = Path::new("some.safetensors");
+    let mapped = Mapped::from_file(ModelFile::from_bytes(bytes, path)?, path)?;
+    mapped.to_file()?;
+    // The seeds are of three columns, or of four things.
+    for columns in [3, 4] {
+        let cells = (0..2 * columns).map(|i| f64::from(i) + 0.5).collect();
+        let table = Table::from(Dense::new(2, columns as usize, cells)?);
+        let Ok(held) = mapped.align(table.into()) else { continue };
+        // Rows may be too far from all that the map knows: an error then.
+        if let Ok(places) = mapped.place(held.source(), &Context::new(0)) {
+            assert!(places.iter().all(|x| x.is_finite()), "places are numbers");
+        }
+    }
+    Ok(())
 }

@@ -121,7 +121,7 @@ fn model_options() -> Vec<(ParamInfo, String)> {
 impl Args for EvaluateArgs {
     fn augment_args(command: Command) -> Command {
         // The options of all models, to be read as the one that is chosen reads them.
-        let mut command = command.about(ABOUT).long_about(LONG_ABOUT).after_long_help(EXAMPLES);
+        let mut command = command.after_long_help(EXAMPLES);
         for (info, option) in model_options() {
             let arg = Arg::new(option.clone()).long(option).help_heading("The model's options");
             let about = format!("See `mereo fit`: {}", info.about.trim_end_matches('.'));
@@ -138,7 +138,8 @@ impl Args for EvaluateArgs {
         let restarts = restarts
             .value_parser(clap::value_parser!(usize))
             .help("How many starts to try [default: as the kind of model wants]");
-        Common::augment_args(command.arg(restarts))
+        // Last: what is flattened brings its own documentation along.
+        Common::augment_args(command.arg(restarts)).about(ABOUT).long_about(LONG_ABOUT)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -317,16 +318,20 @@ fn in_words(found: &Evaluated, trial: &Trial, people: usize) -> String {
         } else {
             title.to_owned()
         };
-        let _ = write!(text, "{title:>15}");
+        let _ = write!(text, "{title:>17}");
     }
     for outcome in &found.outcomes {
         let _ = write!(text, "\n{:<20}", outcome.name);
         for (_, _, of) in MEASURES {
             let shown = outcome.of(of).map_or_else(
                 || "none".to_owned(),
-                |(mean, spread)| format!("{mean:.4} ± {spread:.4}"),
+                // One draw says nothing of the spread.
+                |(mean, spread)| match trial.draws {
+                    1 => format!("{mean:.4}"),
+                    _ => format!("{mean:.4} ± {spread:.4}"),
+                },
             );
-            let _ = write!(text, "{shown:>15}");
+            let _ = write!(text, "{shown:>17}");
         }
     }
     let _ = write!(

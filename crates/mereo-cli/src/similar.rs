@@ -21,7 +21,7 @@ use crate::output::{self, Voice};
 Examples:
   mereo similar nips.safetensors docword.nips.txt --row 17
   mereo similar films.safetensors u.data --row 42 -n 5
-  mereo similar films.safetensors --column 'Star Wars (1977)'")]
+  mereo similar films.safetensors --column Fargo")]
 pub(crate) struct SimilarArgs {
     /// The model file
     #[arg(value_name = "MODEL")]

@@ -127,7 +127,7 @@ impl<'a> Placer<'a> {
             // Measured from the centre of the map, whatever the rows were measured from.
             let off: Vec<f64> = rows.centre().iter().zip(centre).map(|(r, c)| c - r).collect();
             let mean = if off.iter().all(|o| *o == 0.0) { &zero } else { &off };
-            return Ok(project(rows.values(), columns, mean, axes, dimensions));
+            return on_the_map(project(rows.values(), columns, mean, axes, dimensions), dimensions);
         }
         let Reference::Rows { values, index, .. } = self.map.reference() else {
             return wrong("distances".to_owned());
@@ -144,7 +144,7 @@ impl<'a> Placer<'a> {
         in_parallel(pieces, |(out, queries)| {
             self.place_piece(&look, values, queries, columns, out);
         });
-        Ok(out)
+        on_the_map(out, dimensions)
     }
 
     fn place_piece(
@@ -240,7 +240,7 @@ impl<'a> Placer<'a> {
                 }
             }
         });
-        Ok(out)
+        on_the_map(out, dimensions)
     }
 }
 
@@ -254,4 +254,16 @@ fn compared(known: usize, nearest: &[usize]) -> Vec<usize> {
     some.sort_unstable();
     some.dedup();
     some
+}
+
+/// Places `[rows, dimensions]`, if all of them are numbers: rows may be too far out to be measured.
+fn on_the_map(places: Vec<f64>, dimensions: usize) -> Result<Vec<f64>> {
+    match places.iter().position(|x| !x.is_finite()) {
+        None => Ok(places),
+        Some(at) => Err(Error::found(
+            Place::at_row(at / dimensions),
+            "a row whose place is beyond all numbers",
+            "rows of about the size of those that the map was made of",
+        )),
+    }
 }

@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
+use mereo::map::{Distances, Journey, MapParams, Method};
 use mereo::quantize::codec::picture::{CodecParams, Picture};
 use mereo::quantize::codec::{Coded, Colour};
 use mereo::quantize::{GvqParams, gvq};
 use mereo::segment::{Colours, SegmentParams, Telling};
+use mereo::{Fit, MapFit, Source};
 use mereo_core::{Context, Dense, Manifest, Plan, Silent, Table};
 use mereo_data::Pixels;
 use mereo_data::steps::Steps;
@@ -382,4 +384,29 @@ pub(super) fn colours() -> Vec<Vec<u8>> {
         file.to_bytes().expect("a model is a file")
     });
     each.to_vec()
+}
+
+/// Maps of rows by every method, one through a model; and one of distances alone.
+pub(super) fn maps() -> Vec<Vec<u8>> {
+    let cells = (0..24).map(|i| f64::from(i * 7 % 11) + f64::from(i / 12) * 20.0).collect();
+    let table = Table::from(Dense::new(8, 3, cells).expect("8 rows"));
+    let context = Context::new(0);
+    let mut journey = Journey { context: &context, checkpoints: None, watch: &mut |_| () };
+    let mut files = Vec::new();
+    for method in [Method::tsne(), Method::sammon(), Method::mds(), Method::Pcoa] {
+        let mapped = MapFit::new(MapParams::new(method)).run(&table, None, &mut journey);
+        files.push(mapped.expect("a map").to_file());
+    }
+    let pca = Fit::new(mereo::linear::PcaParams::new(2)).run(&table).expect("components");
+    let how = MapFit::new(MapParams::new(Method::tsne())).through(pca).expect("codes");
+    files.push(how.run(&table, None, &mut journey).expect("a map").to_file());
+    let far = [0.0, 1.0, 2.0, 3.0, 1.0, 0.0, 1.5, 2.0, 2.0, 1.5, 0.0, 1.0, 3.0, 2.0, 1.0, 0.0];
+    let far = Distances::new(4, far.to_vec()).expect("distances");
+    let none: Option<&dyn Source<f64>> = None;
+    for method in [Method::Pcoa, Method::mds()] {
+        let how = MapFit::new(MapParams::new(method));
+        files.push(how.run_distances(&far, none, &mut journey).expect("a map").to_file());
+    }
+    let bytes = |file: mereo_core::Result<mereo_core::ModelFile>| file.and_then(|f| f.to_bytes());
+    files.into_iter().map(|file| bytes(file).expect("a map is a file")).collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::world::World;
 
-const VERBS: [&str; 22] = [
+const VERBS: [&str; 28] = [
     "inspect",
     "fill",
     "odd",
@@ -16,12 +16,18 @@ const VERBS: [&str; 22] = [
     "explain",
     "encode",
     "reconstruct",
+    "predict",
+    "recommend",
+    "ask",
+    "evaluate",
+    "similar",
     "sample",
     "compress",
     "decompress",
     "denoise",
     "segment",
     "field",
+    "map",
     "show",
     "report",
     "completions",
@@ -40,6 +46,10 @@ fn every_verb_explains_itself_with_examples() {
         assert!(help.matches(&format!("mereo {verb}")).count() >= 3, "{verb}\n{help}");
         assert!(help.contains("Examples:"), "{verb}");
         assert!(help.lines().next().unwrap().len() > 20, "{verb}");
+        assert!(
+            !help.starts_with("How DATA is read"),
+            "{verb} tells of its options, not of itself"
+        );
     }
     for model in MODELS {
         let help = world.ok(&format!("fit {model} --help"));

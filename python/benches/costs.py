@@ -1,4 +1,4 @@
-"""What the Python package and a cluster cost, measured: `python python/benches/numbers.py`.
+"""What the Python package and a cluster cost, measured: `python python/benches/costs.py`.
 
 Times are this machine's. Each is the best of several, so that what else runs matters little.
 """
