@@ -57,6 +57,10 @@ pub(crate) struct Cli {
     /// Say nothing but results and errors
     #[arg(long, short, global = true, display_order = 998)]
     pub(crate) quiet: bool,
+
+    /// Overwrite what is there even if it is of another kind: a table where a model is written
+    #[arg(long, global = true, display_order = 999)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Subcommand)]

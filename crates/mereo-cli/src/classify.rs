@@ -45,27 +45,34 @@ pub(crate) fn run(args: &ClassifyArgs, voice: Voice) -> Result<ExitCode> {
     let ClassifyArgs { input, rule, output: path, json } = args;
     if let Some(path) = path {
         Format::of(path, false)?;
+        output::check_one_stream(path, *json)?;
         output::check_output(path, &input.files())?;
     }
     let fitted = Fitted::open(&input.model)?;
     let context = input.threads.context(rule.seed)?;
     let data = input.reading.open_for(&fitted, &input.data, &context, voice)?;
     let how = rule.likelihood().unwrap_or(Likelihood::Bound);
-    let found = with_data!(&data, held => {
-        fitted.classify(held.source(), how, &context).map_err(|e| e.in_file(&input.data))?
+    let (found, about) = with_data!(&data, held => {
+        let source = held.source();
+        let found = fitted.classify(source, how, &context).map_err(|e| e.in_file(&input.data))?;
+        (found, source.about().clone())
     });
     if let Some(path) = path {
         let of_row = found.predicted.iter().map(|&n| Some(n as u32)).collect();
         let table = Table::from(found.probabilities.clone())
             .with_names(found.names.clone())?
             .with_labels(Labels { names: found.names.clone(), of_row })?;
-        output::write_rows(path, &AnyTable::from(table))?;
+        output::write_rows(path, &AnyTable::from(output::called_alike(table, &about)?))?;
         voice.say(format_args!("classes of {} rows in {}", found.predicted.len(), path.display()));
     }
     if *json {
-        output::print_json(&in_json(&found))?;
+        let mut told = in_json(&found);
+        if let Some(names) = &about.ids {
+            told["names"] = json!(names);
+        }
+        output::print_json(&told)?;
     } else {
-        output::print(&in_words(&found))?;
+        output::tell_beside(path.as_deref(), &in_words(&found), voice)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -83,7 +83,9 @@ pub(crate) fn run(args: &EncodeArgs, voice: Voice) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let codes: AnyTable = with_data!(&data, held => {
-        fitted.encode(held.source(), &context).map_err(|e| e.in_file(&input.data))?.into()
+        let source = held.source();
+        let codes = fitted.encode(source, &context).map_err(|e| e.in_file(&input.data))?;
+        output::called_alike(codes, source.about())?.into()
     });
     output::write_rows(path, &codes)?;
     let (rows, columns) = (codes.rows(), codes.columns());

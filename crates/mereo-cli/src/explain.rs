@@ -5,30 +5,38 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mereo::{Explained, Fitted, with_data};
-use mereo_core::Result;
+use mereo_core::{Result, plainly};
 use serde_json::{Value, json};
 
 use crate::args::ModelAndData;
+use crate::odd::surprise_in_words;
 use crate::output::{self, Voice};
 
-/// Say what a model sees in rows: what each part shows, how surely, and what follows
+/// Columns named in which a state stands out, and surprising cells.
+const LIKE: usize = 4;
+const SURPRISING: usize = 5;
+
+/// Say what a model sees in rows: what each part shows, how surely, and which cells surprise
 ///
-/// For each part the most likely state and how likely it is (or, where parts have factors, where the row
-/// stands along each, in the factor's deviations), and the columns that this state says most
-/// about: what was observed, and what the model makes of it. A cell that is missing is filled in.
+/// For each part the most likely state, how likely it is and where such rows stand out from the whole (or,
+/// where parts have factors, where the row stands along each, in the factor's deviations), and the
+/// columns that this state says most about: what was observed, and what the model makes of it. A cell
+/// that is missing is filled in. At the end, the cells that are rare given the rest of the row.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   mereo explain model.safetensors data.csv
   mereo explain model.safetensors data.csv --rows 17,42
+  mereo explain model.safetensors people.csv --rows Ada,Grace
   mereo explain model.safetensors data.csv --rows 3 --json | jq '.[0].parts'")]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     input: ModelAndData,
 
-    /// The numbers of the rows, from 0 [default: the first five]
+    /// The rows, by their names if the data has a column of names, or by their numbers, from 0
+    /// [default: the first five]
     #[arg(long, value_name = "I,J,...", value_delimiter = ',')]
-    rows: Vec<usize>,
+    rows: Vec<String>,
 
     /// Print a JSON list, one object a row
     #[arg(long)]
@@ -42,16 +50,12 @@ pub(crate) fn run(args: &ExplainArgs, voice: Voice) -> Result<ExitCode> {
     let data = input.reading.open_for(&fitted, &input.data, &context, voice)?;
     let told = with_data!(&data, held => {
         let source = held.source();
-        let mut rows = args.rows.clone();
+        let mut rows = numbered(&args.rows, source.about().ids.as_deref(), source.rows())?;
         if rows.is_empty() {
             rows.extend(0..source.rows().min(5));
         }
         rows.sort_unstable();
         rows.dedup();
-        if let Some(row) = rows.iter().find(|row| **row >= source.rows()) {
-            let problem = format!("there is no row {row}; the data has {}", source.rows());
-            return Err(mereo_core::Error::option("rows", problem));
-        }
         fitted.explain(source, &rows, &context).map_err(|e| e.in_file(&input.data))?
     });
     if args.json {
@@ -63,6 +67,24 @@ pub(crate) fn run(args: &ExplainArgs, voice: Voice) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The numbers of rows that are called by name or by number; a name comes first.
+fn numbered(asked: &[String], names: Option<&[String]>, rows: usize) -> Result<Vec<usize>> {
+    let find = |asked: &String| {
+        let named = names.and_then(|names| names.iter().position(|name| name == asked));
+        let number = || asked.trim().parse().ok().filter(|row: &usize| *row < rows);
+        named.or_else(number).ok_or_else(|| {
+            let problem = match names.and_then(<[String]>::first) {
+                Some(first) => format!(
+                    "there is no row {asked}; the data has {rows}, and the first is `{first}`"
+                ),
+                None => format!("there is no row {asked}; the data has {rows}, counted from 0"),
+            };
+            mereo_core::Error::option("rows", problem)
+        })
+    };
+    asked.iter().map(find).collect()
+}
+
 fn in_json(told: &Explained) -> Value {
     let parts: Vec<Value> = told
         .parts
@@ -71,25 +93,46 @@ fn in_json(told: &Explained) -> Value {
             let columns: Vec<Value> = shown
                 .columns
                 .iter()
-                .map(|(name, x, made)| json!({"name": name, "observed": x, "made": made}))
+                .zip(&shown.words)
+                .map(|((name, x, made), [observed, as_made])| {
+                    let said = [(x, observed), (made, as_made)].map(|(value, text)| {
+                        let word = !text.is_empty() && is_word(*value, text);
+                        if word { json!(text) } else { json!(value) }
+                    });
+                    json!({"name": name, "observed": said[0], "made": said[1]})
+                })
                 .collect();
             match shown.state {
-                Some((state, probability)) => {
-                    json!({"state": state, "probability": probability, "columns": columns})
-                }
+                Some((state, probability)) => json!({
+                    "state": state,
+                    "probability": probability,
+                    "stands_out": shown.like,
+                    "columns": columns,
+                }),
                 None => json!({"factors": shown.factors, "columns": columns}),
             }
         })
         .collect();
-    json!({"row": told.row, "parts": parts})
+    json!({"row": told.row, "name": told.name, "parts": parts, "surprising": told.surprising})
+}
+
+/// Whether a cell is a word: numbers are for programs, and words are for everybody.
+fn is_word(value: f64, text: &str) -> bool {
+    !value.is_nan() && text.parse::<f64>().is_err()
 }
 
 fn in_words(told: &Explained) -> String {
-    let mut text = format!("row {}\n", told.row);
+    let mut text = format!("row {}\n", output::name(&told.name));
     for (part, shown) in told.parts.iter().enumerate() {
-        let columns = shown.columns.iter().map(|(name, x, made)| {
-            let x = if x.is_nan() { "missing".to_owned() } else { format!("{x:.4}") };
-            format!("{} {x} -> {made:.4}", output::name(name))
+        let cells = shown.columns.iter().zip(&shown.words);
+        let columns = cells.map(|((name, x, made), [observed, as_made])| {
+            let said = |value: f64, text: &str| match text {
+                _ if value.is_nan() => "missing".to_owned(),
+                "" => plainly(value),
+                text => output::name(text),
+            };
+            let (name, x, made) = (output::name(name), said(*x, observed), said(*made, as_made));
+            if x == made { format!("{name} {x}") } else { format!("{name} {x} -> {made}") }
         });
         let shows = match shown.state {
             Some((state, probability)) => format!("state {state} ({:.1}%)", 100.0 * probability),
@@ -98,9 +141,17 @@ fn in_words(told: &Explained) -> String {
                 format!("factors at {}", factors.collect::<Vec<_>>().join(", "))
             }
         };
+        let like = shown.like.iter().take(LIKE).map(|standing| output::name(&standing.text));
+        let like = like.collect::<Vec<_>>().join(", ");
+        let columns = columns.collect::<Vec<_>>().join(", ");
         // Writing to a string does not fail.
-        let _ =
-            writeln!(text, "  part {part}: {shows}  {}", columns.collect::<Vec<_>>().join(", "));
+        let _ = match like.as_str() {
+            "" => writeln!(text, "  part {part}: {shows}  {columns}"),
+            like => writeln!(text, "  part {part}: {shows}: {like}\n    {columns}"),
+        };
+    }
+    for cell in told.surprising.iter().take(SURPRISING) {
+        let _ = writeln!(text, "  surprising: {}", surprise_in_words(cell));
     }
     text
 }

@@ -66,6 +66,10 @@ pub(crate) struct FillArgs {
 
 pub(crate) fn run(args: &FillArgs, voice: Voice) -> Result<ExitCode> {
     Format::of(&args.output, false)?;
+    output::check_one_stream(&args.output, args.json)?;
+    if args.draws.is_some() && output::is_standard(&args.output) {
+        return Err(Error::option("draws", "several tables need files; say one with --output"));
+    }
     let inputs = args.reading.with_files(&[&args.data]);
     output::check_output(&args.output, &inputs)?;
     if let Some(model) = &args.model {
@@ -108,7 +112,9 @@ where
     match args.draws {
         None => {
             let filled = filling.complete(table, context)?;
-            write_completed(origin, table, Some(&filled), &added, &args.output)?;
+            output::through(&args.output, |path| {
+                write_completed(origin, table, Some(&filled), &added, path)
+            })?;
             files.push(args.output.clone());
         }
         Some(draws) => {
@@ -136,7 +142,7 @@ where
             "seconds": seconds,
         }))?;
     } else {
-        output::print(&in_words(&filling, &files, seconds))?;
+        output::tell_beside(Some(&args.output), &in_words(&filling, &files, seconds), voice)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -73,6 +73,7 @@ pub(crate) fn run(args: &GroupsArgs, voice: Voice) -> Result<ExitCode> {
     let inputs = args.reading.with_files(&[&args.data]);
     if let Some(path) = &args.output {
         Format::of(path, false)?;
+        output::check_one_stream(path, args.json)?;
         output::check_output(path, &inputs)?;
     }
     if let Some(model) = &args.model {
@@ -96,7 +97,8 @@ pub(crate) fn run(args: &GroupsArgs, voice: Voice) -> Result<ExitCode> {
                 name.push('_');
             }
             let cells = found.of_row.iter().map(|group| (group + 1).to_string()).collect();
-            write_completed(origin, table, None, &[(name, cells)], path)?;
+            let added = [(name, cells)];
+            output::through(path, |path| write_completed(origin, table, None, &added, path))?;
         }
         found
     });
@@ -110,7 +112,7 @@ pub(crate) fn run(args: &GroupsArgs, voice: Voice) -> Result<ExitCode> {
             "sureness": found.sureness,
         }))?;
     } else {
-        output::print(&in_words(&found))?;
+        output::tell_beside(args.output.as_deref(), &in_words(&found), voice)?;
     }
     if let Some(path) = &args.output {
         voice.say(format_args!("{} rows in {}", found.of_row.len(), path.display()));

@@ -36,6 +36,7 @@ mod score;
 mod segment;
 mod show;
 mod similar;
+mod suggest;
 mod toy;
 
 use std::ffi::OsString;
@@ -49,10 +50,17 @@ use output::Voice;
 
 /// Runs the program with these arguments, the first of which is its name.
 pub fn run_program(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(message) => return usage(&message),
+        Err(mut message) => {
+            suggest::mend(&mut message, &arguments);
+            return usage(&message);
+        }
     };
+    if cli.force {
+        output::force();
+    }
     let voice = Voice::new(cli.quiet);
     let outcome = interrupt::guard().and_then(|()| run(cli.verb, voice));
     match outcome {

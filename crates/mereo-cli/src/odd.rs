@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mereo::{Held, Odd, with_data};
+use mereo::{Held, Odd, OddCell, with_data};
 use mereo_core::{Error, Result};
 use serde_json::json;
 
@@ -87,16 +87,16 @@ fn in_words(odd: &Odd) -> String {
     let mut text = format!("row {}\n", output::name(&odd.name));
     for cell in odd.cells.iter().take(CELLS) {
         // Writing to a string does not fail.
-        let _ = writeln!(
-            text,
-            "  {} {} (here usually {}): {}",
-            output::name(&cell.column),
-            output::name(&cell.found),
-            output::name(&cell.expected),
-            often(cell.chance)
-        );
+        let _ = writeln!(text, "  {}", surprise_in_words(cell));
     }
     text
+}
+
+/// "Height 150 (here usually 175): 3 in 1,000"
+pub(crate) fn surprise_in_words(cell: &OddCell) -> String {
+    let [column, found, expected] =
+        [&cell.column, &cell.found, &cell.expected].map(|text| output::name(text));
+    format!("{column} {found} (here usually {expected}): {}", often(cell.chance))
 }
 
 /// A chance as people say it.

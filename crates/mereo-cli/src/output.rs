@@ -5,12 +5,85 @@ use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 use std::io::{IsTerminal, Read as _, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mereo_core::{
-    AnyTable, Cells, Dense, Error, Picture, Real, Result, check_writable, follow_links,
-    write_atomically,
+    About, AnyTable, Cells, Dense, Error, Picture, Real, Result, Table, check_writable,
+    follow_links, write_atomically,
 };
 use mereo_data::write;
+
+/// Whether files of another kind may be overwritten: what `--force` says, once for the whole program.
+static FORCED: AtomicBool = AtomicBool::new(false);
+
+/// Lets files of another kind be overwritten.
+pub(crate) fn force() {
+    FORCED.store(true, Ordering::Relaxed);
+}
+
+/// Whether a file's name means the standard output.
+pub(crate) fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Calls `write` with the name of the file to write. For the standard output that is a file in a folder of our own,
+/// which is then copied and removed: what is written is whole, or nothing at all.
+pub(crate) fn through(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    if !is_standard(path) {
+        return write(path);
+    }
+    let folder = std::env::temp_dir().join(format!("mereo-{}", std::process::id()));
+    let failed = |e| Error::io(&folder, e);
+    private_folder().create(&folder).map_err(failed)?;
+    let file = folder.join("rows.csv");
+    let copied = write(&file).and_then(|()| {
+        let mut file = std::fs::File::open(&file).map_err(failed)?;
+        let mut out = std::io::stdout().lock();
+        std::io::copy(&mut file, &mut out)
+            .and_then(|_| out.flush())
+            .map_err(|e| Error::io("standard output", e))
+    });
+    // What cannot be removed is in nobody's way.
+    let _ = std::fs::remove_dir_all(&folder);
+    copied
+}
+
+/// A folder that is not there yet and that nobody else can look into.
+fn private_folder() -> std::fs::DirBuilder {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "rights are those of Unix"))]
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+}
+
+/// What is told beside a table: on standard error if the table itself is on standard output.
+pub(crate) fn tell_beside(table: Option<&Path>, text: &str, voice: Voice) -> Result<()> {
+    if table.is_some_and(is_standard) {
+        voice.say(text.trim_end());
+        return Ok(());
+    }
+    print(text)
+}
+
+/// The same for programs, who cannot have both in one stream.
+pub(crate) fn check_one_stream(table: &Path, json: bool) -> Result<()> {
+    if json && is_standard(table) {
+        let problem = "a table and --json cannot both go to the standard output; say a file";
+        return Err(Error::option("output", problem));
+    }
+    Ok(())
+}
+
+/// Rows that were made of others, called as those are.
+pub(crate) fn called_alike<T: Real>(made: Table<T>, rows: &About) -> Result<Table<T>> {
+    if rows.ids.as_ref().is_none_or(|ids| ids.len() != made.rows()) {
+        return Ok(made);
+    }
+    let (ids, id_name) = (rows.ids.clone(), rows.id_name.clone());
+    let about = About { ids, id_name, ..made.about().clone() };
+    made.with_about(about)
+}
 
 /// Width that a grid of pictures aims at, in pixels.
 const GRID_WIDTH: usize = 960;
@@ -153,6 +226,9 @@ pub(crate) fn check_output(path: &Path, inputs: &[&Path]) -> Result<()> {
 
 /// The same for a file that another option names.
 pub(crate) fn check_written(option: &str, path: &Path, inputs: &[&Path]) -> Result<()> {
+    if is_standard(path) {
+        return Ok(());
+    }
     if path.is_dir() {
         let problem = format!("`{}` is a folder; say the name of a file in it", path.display());
         return Err(Error::option(option, problem));
@@ -191,12 +267,12 @@ fn check_kind(option: &str, path: &Path) -> Result<()> {
         other if table.contains(&other) => false,
         _ => return Ok(()),
     };
-    if there == wanted {
+    if there == wanted || FORCED.load(Ordering::Relaxed) {
         return Ok(());
     }
     let what = |model: bool| if model { "a model" } else { "no model" };
     let problem = format!(
-        "`{}` is there and is {}, which would be lost; say another file, or remove it first",
+        "`{}` is there and is {}, which would be lost; say another file, or --force",
         path.display(),
         what(there)
     );
@@ -252,6 +328,9 @@ pub(crate) enum Format {
 impl Format {
     /// The format that an extension asks for. Unknown ones are named before any work is done.
     pub(crate) fn of(path: &Path, pictures: bool) -> Result<Self> {
+        if is_standard(path) {
+            return Ok(Self::Table);
+        }
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         match extension.as_str() {
             "csv" | "tsv" | "parquet" | "npy" => Ok(Self::Table),
@@ -273,7 +352,7 @@ impl Format {
 /// Writes rows in the format that the extension asks for.
 pub(crate) fn write_rows(path: &Path, rows: &AnyTable) -> Result<()> {
     match Format::of(path, true)? {
-        Format::Table => write::write_table(path, rows),
+        Format::Table => through(path, |path| write::write_table(path, rows)),
         Format::Png => match rows {
             AnyTable::F32(table) => write_pictures(path, table.cells(), rows.about().picture),
             AnyTable::F64(table) => write_pictures(path, table.cells(), rows.about().picture),

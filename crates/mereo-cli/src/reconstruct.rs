@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mereo::{Fitted, Origin, with_data, write_completed};
-use mereo_core::{AnyTable, Dense, Real, Result, Source, Table};
+use mereo_core::{AnyTable, Dense, Error, Real, Result, Source, Table};
 
 use crate::args::ModelAndData;
 use crate::output::{self, Format, Voice};
@@ -45,6 +45,9 @@ pub(crate) struct ReconstructArgs {
 pub(crate) fn run(args: &ReconstructArgs, voice: Voice) -> Result<ExitCode> {
     let ReconstructArgs { input, output: path, fill, draws, seed } = args;
     Format::of(path, true)?;
+    if draws.is_some() && output::is_standard(path) {
+        return Err(Error::option("draws", "several tables need files; say one with --output"));
+    }
     output::check_output(path, &input.files())?;
     let fitted = Fitted::open(&input.model)?;
     let context = input.threads.context(*seed)?;
@@ -63,7 +66,9 @@ pub(crate) fn run(args: &ReconstructArgs, voice: Voice) -> Result<ExitCode> {
                 let rows = rows.map_err(|e| e.in_file(&input.data))?;
                 let own = draws.map_or_else(|| path.clone(), |_| numbered(path, number + 1));
                 let table = fitted.name_columns(table.clone(), Some(raw.about()))?;
-                write_completed(origin, &table, Some(&rows), &[], &own)?;
+                output::through(&own, |own| {
+                    write_completed(origin, &table, Some(&rows), &[], own)
+                })?;
                 voice.say(format_args!("{} rows in {}", rows.rows(), own.display()));
             }
             Ok(ExitCode::SUCCESS)

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mereo::{Fitted, with_data};
-use mereo_core::{AnyTable, Dense, Result, ScoreKind, Scores, Table};
+use mereo_core::{About, AnyTable, Dense, Result, ScoreKind, Scores, Table};
 use serde_json::json;
 
 use crate::args::{ModelAndData, Rule};
@@ -47,18 +47,22 @@ pub(crate) fn run(args: &ScoreArgs, voice: Voice) -> Result<ExitCode> {
     let ScoreArgs { input, rule, output: path, json } = args;
     if let Some(path) = path {
         Format::of(path, false)?;
+        output::check_one_stream(path, *json)?;
         output::check_output(path, &input.files())?;
     }
     let fitted = Fitted::open(&input.model)?;
     let context = input.threads.context(rule.seed)?;
     let how = rule.likelihood();
     let data = input.reading.open_for(&fitted, &input.data, &context, voice)?;
-    let scores = with_data!(&data, held => {
-        fitted.score(held.source(), how, &context).map_err(|e| e.in_file(&input.data))?
+    let (scores, about) = with_data!(&data, held => {
+        let source = held.source();
+        let scores = fitted.score(source, how, &context).map_err(|e| e.in_file(&input.data))?;
+        (scores, source.about().clone())
     });
     if let Some(path) = path {
         let column = Dense::of_results(scores.rows.len(), 1, scores.rows.clone())?;
         let table = Table::from(column).with_names(vec!["score".to_owned()])?;
+        let table = output::called_alike(table, &about)?;
         output::write_rows(path, &AnyTable::from(table))?;
         voice.say(format_args!("{} scores in {}", scores.rows.len(), path.display()));
     }
@@ -74,9 +78,12 @@ pub(crate) fn run(args: &ScoreArgs, voice: Voice) -> Result<ExitCode> {
             told["standard_error"] = json!(error);
             told["effective_samples"] = json!(effective);
         }
+        if let Some(names) = &about.ids {
+            told["names"] = json!(names);
+        }
         output::print_json(&told)?;
     } else {
-        output::print(&summary(&scores))?;
+        output::tell_beside(path.as_deref(), &summary(&scores, &about), voice)?;
     }
     if of_prepared {
         voice.say(
@@ -92,7 +99,7 @@ fn nats(score: f64) -> String {
     if score.abs() < 1e15 { format!("{score:.4}") } else { format!("{score:.4e}") }
 }
 
-fn summary(scores: &Scores) -> String {
+fn summary(scores: &Scores, about: &About) -> String {
     let kind = match scores.kind {
         ScoreKind::Exact => "log density",
         ScoreKind::Bound => "lower bound on the log density",
@@ -112,10 +119,11 @@ fn summary(scores: &Scores) -> String {
     let score = |row: usize| nats(scores.rows[row]);
     format!(
         "{mean}{} rows, from {} to {}, half of them above {}\n\
-         least expected: row {worst}\n",
+         least expected: row {}\n",
         order.len(),
         score(worst),
         score(best),
-        score(order[order.len() / 2])
+        score(order[order.len() / 2]),
+        output::name(&about.row_name(worst))
     )
 }

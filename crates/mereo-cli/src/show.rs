@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mereo::segment::Colours;
-use mereo::{AnyModel, Fitted, Mapped};
+use mereo::{AnyModel, Fitted, Mapped, Standing};
 use mereo_core::{
-    Appearance, ComponentsView, ModelFile, PartsView, Picture, Result, Status, column_name,
+    Appearance, ComponentsView, Context, ModelFile, PartsView, Picture, Result, Status, column_name,
 };
 use serde_json::{Value, json};
 
@@ -25,6 +25,8 @@ const MOST_SIDE: usize = 64;
 /// Columns named for each state, raised and lowered; and columns that no part explains.
 const CONSPICUOUS: usize = 4;
 const DOUBTFUL: usize = 12;
+/// Columns named in which a state stands out from the whole.
+const STANDS_OUT: usize = 5;
 /// A column that a state moves by less than this share of what moves most is not worth a word.
 const NOTABLE: f64 = 0.1;
 /// A gate below this leaves a column undecided.
@@ -64,7 +66,11 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     let shapes: serde_json::Map<String, Value> =
         file.tensors().map(|(name, tensor)| (name.to_owned(), json!(tensor.shape))).collect();
     let fitted = Fitted::from_file(file, &args.model)?;
-    let parts: Vec<Part> = fitted.model.parts().map_or_else(Vec::new, |view| of_view(&view));
+    let mut parts: Vec<Part> = fitted.model.parts().map_or_else(Vec::new, |view| of_view(&view));
+    if let Some(told) = fitted.states_in_words(&Context::new(0))? {
+        let states = parts.iter_mut().flat_map(|part| &mut part.stands_out);
+        states.zip(told).for_each(|(own, told)| *own = told);
+    }
     if args.json {
         let names = fitted.manifest.columns.as_deref();
         output::print_json(&json!({
@@ -118,6 +124,8 @@ struct Part {
     factors: Option<usize>,
     /// For each state the columns that it raises most, and those that it lowers most.
     states: Vec<[Vec<usize>; 2]>,
+    /// Where each state stands out from the whole, in the data's words.
+    stands_out: Vec<Vec<Standing>>,
 }
 
 fn of_view(view: &PartsView<'_>) -> Vec<Part> {
@@ -140,6 +148,7 @@ fn of_view(view: &PartsView<'_>) -> Vec<Part> {
                 state_prior: prior.to_vec(),
                 factors: (view.appearance == Appearance::Factors).then_some(view.states / 2),
                 states: (0..view.states).map(|state| conspicuous(view, part, state)).collect(),
+                stands_out: vec![Vec::new(); view.states],
             }
         })
         .collect()
@@ -175,8 +184,14 @@ impl Part {
             .states
             .iter()
             .zip(&self.state_prior)
-            .map(|([up, down], prior)| {
-                json!({"prior": prior, "raises": named(up), "lowers": named(down)})
+            .zip(&self.stands_out)
+            .map(|(([up, down], prior), told)| {
+                json!({
+                    "prior": prior,
+                    "raises": named(up),
+                    "lowers": named(down),
+                    "stands_out": told,
+                })
             })
             .collect();
         json!({
@@ -267,7 +282,6 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
         let (number, kind) = (layer.layer, layer.kind);
         writeln!(text, "layer {number} ({kind}), components used: {}{rest}", shown.join(" "))?;
     }
-    text.push_str(&sizes_in_words(&manifest.sizes));
     if let Some(classes) = fitted.model.classes() {
         let named = fitted.class_names();
         let each = named.iter().zip(classes.prior).take(MOST_STATES);
@@ -313,10 +327,13 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
     if let (Some(picture), Some(view)) = (manifest.picture, gated) {
         write_map(text, picture, &view)?;
     }
-    match fitted.model.components() {
-        Some(view) => write_components(text, fitted, &view),
-        None => Ok(()),
+    if let Some(view) = fitted.model.components() {
+        write_components(text, fitted, &view)?;
     }
+    if !manifest.sizes.is_empty() {
+        write!(text, "\nsizes that were tried\n{}", sizes_in_words(&manifest.sizes))?;
+    }
+    Ok(())
 }
 
 /// The columns that a component has most of, with what it has.
@@ -395,6 +412,9 @@ fn write_part(
     } else {
         writeln!(text, "{}", if part.factors.is_some() { "factors" } else { "states" })?;
     }
+    if part.columns == 0 {
+        return writeln!(text, "  not in use");
+    }
     if !part.strongest.is_empty() {
         let named: Vec<String> = part
             .strongest
@@ -411,6 +431,9 @@ fn write_part(
     }
     if part.factors.is_some() {
         return Ok(());
+    }
+    if part.stands_out.iter().any(|told| !told.is_empty()) {
+        return write_states(text, part);
     }
     let shown: Vec<String> =
         part.state_prior.iter().take(MOST_STATES).map(|p| format!("{p:.3}")).collect();
@@ -433,6 +456,24 @@ fn write_part(
                 writeln!(text, "    state {state} raises {}; lowers {}", named(up), named(down))?;
             }
         }
+    }
+    Ok(())
+}
+
+/// States in the data's words, the most common first.
+fn write_states(text: &mut String, part: &Part) -> std::fmt::Result {
+    let mut order: Vec<usize> = (0..part.state_prior.len()).collect();
+    order.sort_by(|&a, &b| part.state_prior[b].total_cmp(&part.state_prior[a]).then(a.cmp(&b)));
+    for &state in order.iter().take(MOST_STATES) {
+        let told = part.stands_out[state].iter().take(STANDS_OUT);
+        let told: Vec<String> = told.map(|standing| output::name(&standing.text)).collect();
+        let told = if told.is_empty() { "like the whole".to_owned() } else { told.join(", ") };
+        let share = 100.0 * part.state_prior[state];
+        let digits = usize::from(share < 1.0);
+        writeln!(text, "  state {state}, {share:.digits$}% of rows: {told}")?;
+    }
+    if order.len() > MOST_STATES {
+        writeln!(text, "  ... and {} rarer states (--json has all)", order.len() - MOST_STATES)?;
     }
     Ok(())
 }

@@ -6,8 +6,6 @@ use mereo_core::PartsView;
 pub(crate) struct Gates {
     /// Columns of each part, counted by their gates.
     pub(crate) size: Vec<f64>,
-    /// Mean entropy of the gates of each part's columns, in bits.
-    pub(crate) entropy: Vec<f64>,
     /// Entropy of the gate of each column, in bits.
     pub(crate) column_entropy: Vec<f64>,
     /// The part that each column belongs to most.
@@ -23,7 +21,6 @@ pub(crate) struct Gates {
 impl Gates {
     pub(crate) fn of(parts: &PartsView<'_>) -> Self {
         let mut size = vec![0.0; parts.parts];
-        let mut doubt = vec![0.0; parts.parts];
         let mut column_entropy = Vec::with_capacity(parts.columns);
         let mut owner = Vec::with_capacity(parts.columns);
         let mut strongest = Vec::with_capacity(parts.columns);
@@ -34,7 +31,6 @@ impl Gates {
             let mut best = 0;
             for (k, &g) in gate.iter().enumerate() {
                 size[k] += share(g);
-                doubt[k] += share(g) * entropy;
                 if share(g) > share(gate[best]) {
                     best = k;
                 }
@@ -44,22 +40,10 @@ impl Gates {
             owner.push(best as u32);
             strongest.push(share(gate[best]));
         }
-        let entropy = doubt
-            .iter()
-            .zip(&size)
-            .map(|(&h, &n)| worth_telling(if n > 0.0 { h / n } else { 0.0 }));
         let columns = parts.columns.max(1) as f64;
         let mean_entropy = worth_telling(column_entropy.iter().sum::<f64>() / columns);
         let clear = clear as f64 / columns;
-        Self {
-            entropy: entropy.collect(),
-            size,
-            column_entropy,
-            owner,
-            strongest,
-            mean_entropy,
-            clear,
-        }
+        Self { size, column_entropy, owner, strongest, mean_entropy, clear }
     }
 
     /// How sure the gate of a column is: 1 if one part has it, 0 if all share it alike.

@@ -32,6 +32,7 @@ mod chart;
 mod classes;
 mod compared;
 mod components;
+mod experts;
 mod features;
 mod field;
 mod galleries;
@@ -52,6 +53,7 @@ mod sparse;
 mod subject;
 mod summary;
 mod text;
+mod together;
 mod training;
 mod view;
 
@@ -65,8 +67,8 @@ use mereo_core::{Result, write_atomically};
 pub use field::{FieldPage, MethodTried, ShownPicture, render_field, write_field};
 pub use map::{MapPage, render_map, write_map};
 pub use subject::{
-    Combination, Compared, Drawn, FeaturesView, Gallery, ShownClasses, ShownLayer, ShownRows,
-    Subject,
+    Combination, Compared, Drawn, FeaturesView, Gallery, Look, ShownClasses, ShownLayer, ShownRows,
+    Subject, Together,
 };
 
 /// The page, as text.

@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 
 use crate::view::View;
 use crate::{
-    about, classes, compared, components, features, galleries, layers, parts, rows, samples,
-    scores, sizes, summary, text, training,
+    about, classes, compared, components, experts, features, galleries, layers, parts, rows,
+    samples, scores, sizes, summary, text, together, training,
 };
 
 pub(crate) const STYLE: &str = include_str!("style.css");
@@ -40,21 +40,27 @@ pub(crate) fn page(view: &View<'_>) -> Markup {
     let title = text::name(view.subject.title);
     let mut sections: Vec<Section> = [
         parts::section(view),
+        together::section(view),
         components::section(view),
         features::section(view),
         layers::section(view),
         classes::section(view),
-        sizes::section(view),
-        training::section(view),
-        compared::section(view),
         rows::section(view),
         samples::section(view),
-        scores::section(view),
     ]
     .into_iter()
     .flatten()
     .collect();
     sections.extend(galleries::sections(view));
+    // What only experts ask for comes last.
+    sections.push(experts::section(view));
+    let for_experts = [
+        scores::section(view),
+        sizes::section(view),
+        training::section(view),
+        compared::section(view),
+    ];
+    sections.extend(for_experts.into_iter().flatten());
     sections.push(about::section(view));
     let aspect = view.canvas.map_or(1.0, |c| c.aspect());
     document(&title, aspect, &summary::summary(view), &sections)

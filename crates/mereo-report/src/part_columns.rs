@@ -8,8 +8,8 @@ use mereo_core::{Appearance, PartsView};
 use crate::gates::{Gates, share, top};
 use crate::page::more;
 use crate::parts::{caption, in_order, shown_states};
-use crate::text;
 use crate::view::View;
+use crate::{sparse, text};
 
 /// Columns of a part that are open at first, and those behind the fold.
 const COLUMNS_OPEN: usize = 15;
@@ -19,8 +19,20 @@ const CONSPICUOUS: usize = 6;
 /// A part is shown by the columns that it has most of, and those of which it has this much.
 const NOTABLE: f64 = 0.2;
 
+/// A column of which a part has this much is the part's.
+const SURE: f64 = 0.95;
+
 /// What the bars of states mean.
 pub(crate) fn legend(view: &View<'_>) -> Markup {
+    if view.subject.states.is_some() && !is_factors(view) {
+        return html! {
+            p.quiet.key {
+                "Each " (view.states_called().0) " is shown by what sets it apart from the whole, most conspicuous first. "
+                "Percentages say how common a " (view.states_called().0) " is; of words, how common the word is in it, with a "
+                "mark where it usually is."
+            }
+        };
+    }
     html! {
         p.quiet.key {
             "Each " (if is_factors(view) { "look" } else { view.states_called().0 }) " is shown by the columns in which it differs most from the mean: "
@@ -64,10 +76,17 @@ fn columns(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates, k: usize) -> M
         if of_part(d) { (100.0 * gate(d)).round() + 0.5 * moved(d) } else { -1.0 }
     });
     let (open, folded) = order.split_at(order.len().min(COLUMNS_OPEN));
+    // Where a part has all of its columns, bars would say nothing.
+    let sure = |d: usize| gate(d) >= SURE;
     let list = |columns: &[usize]| {
         html! {
+            @if columns.iter().any(|&d| sure(d)) {
+                ul.names {
+                    @for &d in columns.iter().filter(|&&d| sure(d)) { li { bdi { (view.column(d)) } } }
+                }
+            }
             ul.bars.gates {
-                @for &d in columns {
+                @for &d in columns.iter().filter(|&&d| !sure(d)) {
                     li {
                         bdi.name title=(view.column(d)) { (view.column(d)) }
                         span.bar { i style={ "width:" (text::css_percent(gate(d))) } {} }
@@ -90,6 +109,12 @@ fn columns(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates, k: usize) -> M
 
 /// What sets each state of a part apart from the mean.
 pub(crate) fn states(view: &View<'_>, parts: &PartsView<'_>, k: usize) -> Markup {
+    let word = if view.states_called().0 == "state" { "State " } else { "Component " };
+    if view.looks(k, 0).is_some() && !is_factors(view) {
+        return in_order(parts, k, "profiles", |j, prior| {
+            in_words(view, parts, (k, j), prior, word)
+        });
+    }
     // One scale for the whole part, so that a calm state looks calm.
     let away = |j: usize, d: usize| view.away_from_mean(d, parts.state(k, j)[d]);
     let gate = |d: usize| {
@@ -108,7 +133,6 @@ pub(crate) fn states(view: &View<'_>, parts: &PartsView<'_>, k: usize) -> Markup
         .iter()
         .flat_map(|(&j, columns)| columns.iter().map(move |&d| away(j, d).abs()))
         .fold(f64::MIN_POSITIVE, f64::max);
-    let word = if view.states_called().0 == "state" { "State " } else { "Component " };
     in_order(parts, k, "profiles", |j, prior| {
         html! {
             div.profile {
@@ -121,6 +145,45 @@ pub(crate) fn states(view: &View<'_>, parts: &PartsView<'_>, k: usize) -> Markup
             }
         }
     })
+}
+
+/// A state in the user's words, and the rows that show it best.
+fn in_words(
+    view: &View<'_>,
+    parts: &PartsView<'_>,
+    (k, j): (usize, usize),
+    prior: f64,
+    word: &str,
+) -> Markup {
+    let looks = view.looks(k, j).unwrap_or(&[]);
+    html! {
+        div.profile {
+            (caption(parts, k, j, prior, word))
+            @if looks.is_empty() { p.quiet.typical { "like the whole" } }
+            ul.looks {
+                @for look in looks.iter().take(CONSPICUOUS) {
+                    li {
+                        bdi.name { (view.column(look.column)) }
+                        @match look.share {
+                            Some((share, usual)) => {
+                                span.value { bdi { (text::name(&look.value)) } }
+                                span.share title={ (text::percent(share)) " here, usually " (text::percent(usual)) } {
+                                    i style={ "width:" (text::css_percent(share)) } {}
+                                    b style={ "left:" (text::css_percent(usual)) } {}
+                                }
+                                span.num { (text::percent(share)) }
+                            }
+                            None => {
+                                span.value { (if look.below { "↓ " } else { "↑ " }) (text::name(&look.value)) }
+                                span.num.usually { "usually " (text::name(&look.usually)) }
+                            }
+                        }
+                    }
+                }
+            }
+            @if let Some(rows) = sparse::typical(view, k, j, parts) { p.quiet.typical { (rows) } }
+        }
+    }
 }
 
 /// One column of a state's profile: name, bar from the mean, number.

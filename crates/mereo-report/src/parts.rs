@@ -152,15 +152,11 @@ fn single(view: &View<'_>, parts: &PartsView<'_>, many: &str) -> Markup {
     }
 }
 
-/// "≈ 212 pixels, 21% of all; gate entropy 0.31 bits"
+/// "≈ 212 pixels"
 fn facts(view: &View<'_>, gates: &Gates, part: usize) -> String {
     let channels = view.canvas.map_or(1, |c| c.channels()) as f64;
     let noun = if view.canvas.is_some() { "pixels" } else { "columns" };
-    format!(
-        "≈ {} {noun} · gate entropy {} bits",
-        text::brief(gates.size[part] / channels),
-        text::brief(gates.entropy[part]),
-    )
+    format!("≈ {} {noun}", text::brief(gates.size[part] / channels))
 }
 
 /// How much of the columns each part has.
@@ -181,12 +177,7 @@ fn sizes(view: &View<'_>, gates: &Gates, shown: &[usize]) -> Markup {
                 }
             }
             p.quiet {
-                "On average a " (if view.canvas.is_some() { "pixel" } else { "column" })
-                "’s membership is uncertain by "
-                (text::brief(gates.mean_entropy))
-                " bits (0 = belongs to one part alone, "
-                (text::brief((gates.size.len() as f64).log2()))
-                " = shared by all alike)."
+                (text::percent(gates.clear)) " of the " (noun) " clearly belong to one part."
             }
         }
     }
@@ -204,12 +195,11 @@ fn doubtful(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates) -> Markup {
     let shown = worst.len();
     let table = html! {
         (scrolled_table("Columns that no part explains clearly", &html! {
-            th scope="col" { "Column" } th.num scope="col" { "Entropy" } th scope="col" { "Shared by" }
+            th scope="col" { "Column" } th scope="col" { "Shared by" }
         }, &html! {
             @for d in worst {
                 tr {
                     th scope="row" { bdi { (view.column(d)) } }
-                    td.num { (text::brief(gates.column_entropy[d])) " bits" }
                     td {
                         @for k in top(parts.parts, 3, |k| parts.gate_of(d)[k]) {
                             span.tag { (chip(k)) (text::part_name(k)) " " (text::percent(parts.gate_of(d)[k])) }

@@ -18,6 +18,8 @@ const OBSERVED: usize = 10;
 const FILLED: usize = 5;
 /// Most states listed of a row.
 const STATES: usize = 12;
+/// Cells rarer than this are marked.
+const RARE: f64 = 0.05;
 
 pub(crate) fn section(view: &View<'_>) -> Option<Section> {
     let rows = view.rows?;
@@ -39,8 +41,12 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
             @if missing && view.canvas.is_none() && rows.reconstruction.is_some() {
                 "Cells that were missing are " em { "filled in" } " by the model. "
             }
+            @if rows.notes.is_some() {
+                "Shown are the most typical rows and the oddest ones; cells that are rare given the rest of their row say how rare. "
+            }
             @if view.canvas.is_none() && view.columns > WHOLE {
-                "Of each row, the cells that differ most from their column’s mean are shown. "
+                @if rows.chances.is_some() { "Of each row, the rarest cells are shown. " }
+                @else { "Of each row, the cells that differ most from their column’s mean are shown. " }
             }
         }
         @match &view.canvas {
@@ -64,6 +70,9 @@ fn error(view: &View<'_>, rows: &ShownRows<'_>, which: std::ops::Range<usize>) -
     let (mut sum, mut n) = (0.0, 0.0);
     for r in which {
         for (d, (x, y)) in rows.original.row(r).iter().zip(made.row(r)).enumerate() {
+            if view.holds_words(d) {
+                continue;
+            }
             let away = view.in_units(d, x - y);
             let square = away * away;
             if square.is_finite() {
@@ -88,7 +97,14 @@ fn title(rows: &ShownRows<'_>, r: usize) -> Markup {
         .labels
         .and_then(|l| l.of_row.get(r).copied().flatten().and_then(|c| l.names.get(c as usize)));
     html! {
-        "Row " (text::ordinal(number))
+        @match rows.names.and_then(|names| names.get(r)) {
+            Some(name) => {
+                @if name.chars().all(|c| c.is_ascii_digit()) { "Row " }
+                bdi { (text::name(name)) }
+            }
+            None => { "Row " (text::ordinal(number)) }
+        }
+        @if let Some(note) = rows.notes.and_then(|notes| notes.get(r)) { " " span.label { (note) } }
         @if let Some(label) = label { " " span.label { bdi { (text::name(label)) } } }
     }
 }
@@ -101,11 +117,11 @@ fn facts(view: &View<'_>, rows: &ShownRows<'_>, r: usize) -> Markup {
     let states = rows.states.and_then(|s| s.get(r * k..(r + 1) * k)).unwrap_or(&[]);
     html! {
         p.facts {
-            @if let Some(error) = error(view, rows, r..r + 1) { span { "RMS error " (text::brief(error)) (view.unit()) } }
+            @if let Some(error) = error(view, rows, r..r + 1).filter(|_| rows.chances.is_none()) { span { "RMS error " (text::brief(error)) (view.unit()) } }
             @if observed < view.columns {
                 span { (text::count(observed)) " of " (text::count(view.columns)) " observed" }
             }
-            @if let Some(&score) = score { span { "log density " (text::number(score)) } }
+            @if let Some(&score) = score.filter(|_| rows.chances.is_none()) { span { "log density " (text::number(score)) } }
         }
         @if k > 1 && !states.is_empty() {
             p.chosen aria-label="State of each part" {
@@ -169,11 +185,16 @@ fn telling(view: &View<'_>, rows: &ShownRows<'_>, r: usize) -> Vec<usize> {
     let made = rows.reconstruction.map(|m| m.row(r));
     let (seen, unseen): (Vec<usize>, Vec<usize>) =
         (0..view.columns).partition(|&d| row[d].is_finite());
-    let mut columns: Vec<usize> =
-        top(seen.len(), OBSERVED, |i| view.away_from_mean(seen[i], row[seen[i]]).abs())
-            .into_iter()
-            .map(|i| seen[i])
-            .collect();
+    let mut columns: Vec<usize> = top(seen.len(), OBSERVED, |i| {
+        match rows.chances.map(|all| all[r * view.columns + seen[i]]) {
+            Some(chance) if !chance.is_nan() => 1.0 - chance,
+            Some(_) => 0.0,
+            None => view.away_from_mean(seen[i], row[seen[i]]).abs(),
+        }
+    })
+    .into_iter()
+    .map(|i| seen[i])
+    .collect();
     if let Some(made) = made {
         let away = |i: usize| view.away_from_mean(unseen[i], made[unseen[i]]).abs();
         columns.extend(top(unseen.len(), FILLED, away).into_iter().map(|i| unseen[i]));
@@ -190,6 +211,11 @@ fn tabled(view: &View<'_>, rows: &ShownRows<'_>, r: usize) -> Markup {
         let responsible = rows.responsible.and_then(|all| all.get(r * view.columns + d));
         responsible.map(|&k| k as usize).or_else(|| view.owner(d))
     };
+    let chances = rows.chances.map(|all| &all[r * view.columns..(r + 1) * view.columns]);
+    let rare = |d: usize| {
+        let chance = chances.map_or(1.0, |own| own[d]);
+        if chance < RARE { text::chance(chance) } else { String::new() }
+    };
     html! {
         article.row {
             h3 { (title(rows, r)) }
@@ -198,6 +224,7 @@ fn tabled(view: &View<'_>, rows: &ShownRows<'_>, r: usize) -> Markup {
                 th scope="col" { "Column" }
                 th.num scope="col" { "Observed" }
                 @if made.is_some() { th.num scope="col" { "Model" } }
+                @if chances.is_some() { th.num scope="col" { "How rare" } }
             }, &html! {
                 @for d in columns {
                     tr.filled[!row[d].is_finite()] {
@@ -205,10 +232,11 @@ fn tabled(view: &View<'_>, rows: &ShownRows<'_>, r: usize) -> Markup {
                             @if let Some(k) = part(d) { span title=(text::part_name(k)) { (chip(k)) } }
                             bdi { (view.column(d)) }
                         }
-                        td.num { @if row[d].is_finite() { (text::number(row[d])) } @else { span.quiet { "missing" } } }
+                        td.num { @if row[d].is_finite() { bdi { (view.cell(d, row[d])) } } @else { span.quiet { "missing" } } }
                         @if let Some(made) = made {
-                            td.num { @if row[d].is_finite() { (text::number(made[d])) } @else { em { (text::number(made[d])) } } }
+                            td.num { @if row[d].is_finite() { (view.cell(d, made[d])) } @else { em { (view.cell(d, made[d])) } } }
                         }
+                        @if chances.is_some() { td.num.rare { (rare(d)) } }
                     }
                 }
             }))

@@ -62,7 +62,7 @@ fn table(view: &View<'_>, samples: &Dense<f64>) -> Markup {
             }
         }, &html! {
             @for r in 0..samples.rows().min(ROWS) {
-                tr { @for &d in &columns { td.num { (text::number(samples.row(r)[d])) } } }
+                tr { @for &d in &columns { td.num { (view.cell(d, samples.row(r)[d])) } } }
             }
         }))
         @if left_out > 0 {

@@ -291,9 +291,15 @@ fn word(view: &View<'_>, d: usize, value: f64, mean: f64, strength: f64) -> Mark
 }
 
 /// The rows that show a state most clearly, by their names.
-fn typical(view: &View<'_>, k: usize, j: usize, parts: &PartsView<'_>) -> Option<String> {
+pub(crate) fn typical(
+    view: &View<'_>,
+    k: usize,
+    j: usize,
+    parts: &PartsView<'_>,
+) -> Option<String> {
     let rows = view.subject.typical?.get(k * parts.states + j)?;
-    let name = view.subject.manifest.id.as_deref().unwrap_or("row");
+    let name = view.subject.manifest.id.as_deref().filter(|id| !id.trim().is_empty());
+    let name = name.unwrap_or("row");
     let names: Vec<String> = rows.iter().take(TYPICAL).map(|row| text::name(row)).collect();
     (!names.is_empty()).then(|| format!("typical: {} {}", text::name(name), names.join(", ")))
 }

@@ -36,6 +36,11 @@ pub struct Subject<'a> {
     pub rows: Option<ShownRows<'a>>,
     /// For each state of each part, `[K, J]`, the names of rows that show it most clearly.
     pub typical: Option<&'a [Vec<String>]>,
+    /// For each state of each part, `[K, J]`, where it stands out from the whole, most conspicuous column first: in
+    /// place of bars in deviations.
+    pub states: Option<&'a [Vec<Look>]>,
+    /// Which columns go together.
+    pub together: Option<Together<'a>>,
     /// A few rows that the model drew.
     pub samples: Option<&'a Dense<f64>>,
     /// Series of pictures of a kind of model's own.
@@ -72,6 +77,8 @@ impl<'a> Subject<'a> {
             column_deviation: None,
             rows: None,
             typical: None,
+            states: None,
+            together: None,
             samples: None,
             galleries: &[],
             classes: None,
@@ -81,6 +88,45 @@ impl<'a> Subject<'a> {
             data_file: None,
         }
     }
+}
+
+/// What a state is like in a column, in the user's words.
+///
+/// ```
+/// use mereo_report::Look;
+/// let look = Look { column: 0, value: "61".into(), usually: "44".into(), share: None, below: false };
+/// assert!(look.share.is_none());
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Look {
+    /// The column.
+    pub column: usize,
+    /// What it is in the state: a number or a word.
+    pub value: String,
+    /// What it usually is, or how common the word usually is.
+    pub usually: String,
+    /// The share of the word in the state, and its usual share.
+    pub share: Option<(f64, f64)>,
+    /// Whether a number is lower than usual.
+    pub below: bool,
+}
+
+/// How strongly columns go together.
+///
+/// ```
+/// use mereo_core::Manifest;
+/// use mereo_report::{Subject, Together, render};
+/// let together = Together { columns: &[0, 1], strength: &[1.0, 0.8, 0.8, 1.0] };
+/// let manifest = Manifest { columns: Some(vec!["age".into(), "income".into()]), ..Manifest::new("mcvq") };
+/// let page = render(&Subject { together: Some(together), ..Subject::new("a", &manifest) });
+/// assert!(page.contains("Columns that go together") && page.contains("0.80"));
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Together<'a> {
+    /// The columns, in the order in which they are shown.
+    pub columns: &'a [usize],
+    /// From 0 to 1 for every pair of these, row after row.
+    pub strength: &'a [f64],
 }
 
 /// Rows to be shown as pictures, line by line.
@@ -247,6 +293,12 @@ pub struct ShownRows<'a> {
     pub scores: Option<&'a [f64]>,
     /// Where each of these rows stands in the data, from 0.
     pub numbers: Option<&'a [usize]>,
+    /// What each of these rows is called.
+    pub names: Option<&'a [String]>,
+    /// Why each of these rows is shown, in a word.
+    pub notes: Option<&'a [&'a str]>,
+    /// How rare each cell is given the others of its row, `[rows, columns]`.
+    pub chances: Option<&'a [f64]>,
 }
 
 impl<'a> ShownRows<'a> {
@@ -268,6 +320,9 @@ impl<'a> ShownRows<'a> {
             labels: None,
             scores: None,
             numbers: None,
+            names: None,
+            notes: None,
+            chances: None,
         }
     }
 }

@@ -1,14 +1,14 @@
 //! What was learned, in a sentence or two and a handful of numbers.
 
 use maud::{Markup, html};
-use mereo_core::{Appearance, ScoreKind, Status};
+use mereo_core::Appearance;
 
 use crate::view::View;
 use crate::{rows, text};
 
 pub(crate) fn summary(view: &View<'_>) -> Markup {
     html! {
-        p.lead { (what(view)) " " span.quiet { (how(view)) } }
+        p.lead { (what(view)) }
         dl.tiles {
             @for (name, value, note) in tiles(view) {
                 div { dt { (name) } dd { (value) @if !note.is_empty() { small { (note) } } } }
@@ -71,35 +71,6 @@ fn components_called(view: &View<'_>) -> String {
     }
 }
 
-/// How learning ended, or that nobody knows.
-fn how(view: &View<'_>) -> String {
-    let Some(training) = &view.subject.manifest.training else {
-        return "The model file does not record how it was learned.".to_owned();
-    };
-    let starts = match training.restarts.len() {
-        0 | 1 => "Learning".to_owned(),
-        n => format!("The best of {} starts", text::count(n)),
-    };
-    let end = match training.status {
-        Status::Converged => "and converged",
-        Status::PassLimit => "and was still rising when the passes ran out",
-        Status::Interrupted => "and was then interrupted",
-        Status::Behind => "and was behind another start",
-        Status::EarlyStop => "and stopped when rows held out gained no more",
-        Status::Diverged => "and then diverged, so that the last good state was kept",
-    };
-    let passes = text::counted(training.passes, "pass", "passes");
-    let bound = per_row(training.bound, training.rows);
-    if bound.is_finite() {
-        format!(
-            "{starts} reached a bound of {} nats a row after {passes} {end}.",
-            text::number(bound)
-        )
-    } else {
-        format!("{starts} took {passes} {end}, but its bound is not a number.")
-    }
-}
-
 /// A bound of all rows together as one of a single row.
 pub(crate) fn per_row(bound: f64, rows: usize) -> f64 {
     bound / rows.max(1) as f64
@@ -133,32 +104,8 @@ fn tiles(view: &View<'_>) -> Vec<(&'static str, String, String)> {
         let note = view.canvas.map_or(String::new(), |c| c.size());
         tiles.push(("Columns", text::count(view.columns), note));
     }
-    if let Some(training) = &manifest.training {
-        let status = match training.status {
-            Status::Converged => "converged",
-            Status::PassLimit => "limit reached",
-            Status::Interrupted => "interrupted",
-            Status::Behind => "behind",
-            Status::EarlyStop => "stopped early",
-            Status::Diverged => "diverged",
-        };
-        let bound = text::number(per_row(training.bound, training.rows));
-        tiles.push(("Bound", bound, "nats a row".to_owned()));
-        tiles.push(("Passes", text::count(training.passes), status.to_owned()));
-    }
-    if let Some(gates) = &view.gates {
-        let note = if view.canvas.is_some() { "of the pixels" } else { "of the columns" };
-        tiles.push(("Clearly one part’s", text::percent(gates.clear), note.to_owned()));
-    }
-    if let Some(scores) = view.subject.scores {
-        let note = match scores.kind {
-            ScoreKind::Exact => "nats a row, exact",
-            ScoreKind::Bound => "nats a row, bound",
-            ScoreKind::Estimate => "nats a row, estimated",
-        };
-        tiles.push(("Log density", text::number(scores.mean), note.to_owned()));
-    }
-    if let Some(error) = rows::overall_error(view) {
+    let words = (0..view.columns).any(|d| view.holds_words(d));
+    if let Some(error) = rows::overall_error(view).filter(|_| !words) {
         let value = format!("{}{}", text::brief(error), view.unit());
         tiles.push(("Error", value, "RMS, rows below".to_owned()));
     }

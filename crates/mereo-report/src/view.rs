@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use mereo_core::{Appearance, ComponentsView, Dense, PartsView};
+use mereo_core::{Appearance, ColumnKind, ComponentsView, Dense, PartsView, cell_text, plainly};
 
 use crate::gates::Gates;
 use crate::pictures::{Canvas, Scale};
-use crate::{ShownClasses, ShownRows, Subject, text};
+use crate::{Look, ShownClasses, ShownRows, Subject, text};
 
 /// Most values that the scale of the pictures is taken from.
 const SCALE_VALUES: usize = 400_000;
@@ -83,6 +83,33 @@ impl<'a> View<'a> {
             Some(name) => text::name(name),
             None => format!("column {}", text::ordinal(column)),
         }
+    }
+
+    /// A cell of a column in the user's words: a level, a date, a number as the file writes it.
+    pub(crate) fn cell(&self, column: usize, value: f64) -> String {
+        let manifest = self.subject.manifest;
+        let kind = manifest.kinds.as_deref().and_then(|kinds| kinds.get(column));
+        let format = manifest.formats.as_deref().and_then(|formats| formats.get(column));
+        match (kind, format) {
+            _ if !value.is_finite() => "–".to_owned(),
+            (Some(ColumnKind::Number | ColumnKind::Count), None) => plainly(value),
+            (Some(kind), format) => text::name(&cell_text(kind, format, value)),
+            (None, Some(format)) => text::name(&format.number(value)),
+            (None, None) => text::number(value),
+        }
+    }
+
+    /// Whether a column holds words.
+    pub(crate) fn holds_words(&self, column: usize) -> bool {
+        let kinds = self.subject.manifest.kinds.as_deref();
+        kinds.and_then(|kinds| kinds.get(column)).is_some_and(|kind| !kind.levels().is_empty())
+    }
+
+    /// Where a state stands out from the whole, if that was handed over for all states.
+    pub(crate) fn looks(&self, part: usize, state: usize) -> Option<&'a [Look]> {
+        let parts = self.parts?;
+        let all = self.subject.states.filter(|s| s.len() == parts.parts * parts.states)?;
+        all.get(part * parts.states + state).map(Vec::as_slice)
     }
 
     /// How far a value is from its column's mean: in standard deviations if they are known.
@@ -188,6 +215,9 @@ fn usable_rows<'a>(
         labels: rows.labels.filter(|l| l.of_row.len() == n),
         scores: rows.scores.filter(|s| s.len() == n),
         numbers: rows.numbers.filter(|s| s.len() == n),
+        names: rows.names.filter(|s| s.len() == n),
+        notes: rows.notes.filter(|s| s.len() == n),
+        chances: rows.chances.filter(|c| c.len() == n * columns),
     })
 }
 

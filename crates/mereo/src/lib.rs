@@ -99,8 +99,8 @@ pub use mereo_ratings as ratings;
 pub use models::{AnyParams, ModelKind, answers, model, models, models_in_markdown};
 pub use page::{Names, write_report};
 pub use tables::{
-    Filled, Filling, Group, Grouped, Odd, OddCell, Origin, Standing, Tried, fill, groups, odd,
-    stand_out, write_completed,
+    Filled, Filling, Group, Grouped, Odd, OddCell, Origin, Standing, Together, Tried, fill, groups,
+    odd, stand_out, together, write_completed,
 };
 
 /// The README's example, compiled and run.

@@ -74,6 +74,37 @@ fn odd_rows_and_groups_are_told_in_the_users_words() {
 }
 
 #[test]
+fn what_was_learned_is_told_in_the_users_words() {
+    let world = World::new();
+    world.write("people.csv", people().replace("\"1\",", "\"Ada\","));
+    world.ok("-q fit mcvq people.csv --id 0 --parts 1 --states 2 -o m.safetensors");
+    let shown = world.ok("show m.safetensors");
+    assert!(shown.contains("% of rows: ") && shown.contains("sex Male "), "{shown}");
+    assert!(shown.contains("height 1") && shown.contains("(usually "), "{shown}");
+    let told = world.ok("-q explain m.safetensors people.csv --rows Ada");
+    assert!(told.starts_with("row Ada\n") && told.contains("sex Male"), "{told}");
+    let told = world.json("-q explain m.safetensors people.csv --rows Ada,2 --json");
+    assert_eq!((&told[0]["name"], &told[1]["name"]), (&"Ada".into(), &"2".into()));
+    assert!(told[0]["parts"][0]["stands_out"][0]["text"].is_string(), "{told}");
+    world.ok("-q report m.safetensors people.csv -o r.html");
+    let page = world.text("r.html");
+    for piece in ["Columns that go together", "usually ", "typical", "For experts", "Male"] {
+        assert!(page.contains(piece), "no {piece}");
+    }
+    // Names of rows come first in whatever is written of them, also on standard output.
+    for (verb, head) in [("encode", ",part0.state0"), ("score", ",score")] {
+        let rows = world.ok(&format!("-q {verb} m.safetensors people.csv -o -"));
+        let mut lines = rows.lines();
+        assert!(lines.next().unwrap().contains(head), "{rows}");
+        assert!(lines.next().unwrap().starts_with("Ada,"), "{rows}");
+        assert_eq!(rows.lines().count(), 121);
+    }
+    let filled = world.ok("-q reconstruct m.safetensors people.csv --fill -o -");
+    assert!(filled.contains("Ada,Male,"), "{filled}");
+    assert!(world.refused("-q score m.safetensors people.csv -o - --json").contains("a file"));
+}
+
+#[test]
 fn what_would_be_lost_is_refused() {
     let world = World::new();
     world.write("people.csv", people());
@@ -81,5 +112,7 @@ fn what_would_be_lost_is_refused() {
     assert!(told.contains("people2.safetensors"), "{told}");
     world.write("m.safetensors", "a,b\n1,2\n");
     let told = world.refused("-q fit gmm people.csv --components 2 -o m.safetensors");
-    assert!(told.contains("would be lost"), "{told}");
+    assert!(told.contains("would be lost") && told.contains("--force"), "{told}");
+    world.ok("-q fit gmm people.csv --components 2 -o m.safetensors --force");
+    assert!(world.ok("show m.safetensors").contains("gmm"));
 }

@@ -4,6 +4,7 @@ use mereo_core::{Appearance, Context, PartsView, Real, Result, Source, column_na
 
 use super::Fitted;
 use crate::page::{in_full, pick};
+use crate::{OddCell, Standing};
 
 /// Columns told of for each part, those that it says most about.
 const COLUMNS: usize = 6;
@@ -13,8 +14,12 @@ const COLUMNS: usize = 6;
 pub struct Explained {
     /// The row's number.
     pub row: usize,
+    /// The row's name, or its number.
+    pub name: String,
     /// What each part shows.
     pub parts: Vec<Shown>,
+    /// Cells that are rarer than 1 in 20 given the others of the row, the rarest first, where the model can tell.
+    pub surprising: Vec<OddCell>,
 }
 
 /// What a part shows in a row.
@@ -27,6 +32,10 @@ pub struct Shown {
     /// The columns that this says most about: name, what was observed (NaN if nothing), what the model
     /// makes of it.
     pub columns: Vec<(String, f64, f64)>,
+    /// The same cells in the data's words: what was observed (empty if nothing), what the model makes of it.
+    pub words: Vec<[String; 2]>,
+    /// Where the state stands out from the whole, where columns have names.
+    pub like: Vec<Standing>,
 }
 
 impl Fitted {
@@ -47,7 +56,9 @@ impl Fitted {
         context: &Context,
     ) -> Result<Vec<Explained>> {
         if let Some((plain, unfolded)) = self.plainly(raw)? {
-            return plain.explain(&*unfolded, numbers, context);
+            let mut told = plain.explain(&*unfolded, numbers, context)?;
+            told.iter_mut().for_each(|told| told.name = raw.about().row_name(told.row));
+            return Ok(told);
         }
         let view = self.model.parts().ok_or_else(|| self.incapable("explain"))?;
         let picked = pick(&*self.aligned(raw)?, numbers)?;
@@ -61,6 +72,14 @@ impl Fitted {
         let made = self.reconstruct(&picked, false, context)?;
         let names = self.manifest.columns.as_deref();
         let part_of_column = view.part_of_column();
+        let about = self.about();
+        let states = self.states_in_words(context)?;
+        let surprise = self.surprise(&picked, context)?;
+        let in_words = |d: usize, x: f64| match (about.kind(d).levels().is_empty(), x.is_nan()) {
+            (_, true) => String::new(),
+            (true, _) => crate::tables::in_units(&about, d, x),
+            (false, _) => about.cell(d, x),
+        };
         let explained = |(at, &row): (usize, &usize)| {
             let parts = codes.row(at).chunks_exact(width).enumerate();
             let shown = parts.map(|(part, code)| {
@@ -77,13 +96,23 @@ impl Fitted {
                 let columns = own.iter().map(|&d| {
                     (column_name(names, d), observed.row(at)[d], made.row(at)[d].to_f64())
                 });
+                let words = own.iter().map(|&d| {
+                    [in_words(d, observed.row(at)[d]), in_words(d, made.row(at)[d].to_f64())]
+                });
+                let slot = part * view.states + best;
+                let like = states.as_ref().and_then(|states| states.get(slot));
                 Shown {
+                    words: words.collect(),
+                    like: like.cloned().unwrap_or_default(),
                     state: (!factors).then(|| (best, code[best])),
                     factors: if factors { code.to_vec() } else { Vec::new() },
                     columns: columns.collect(),
                 }
             });
-            Explained { row, parts: shown.collect() }
+            let surprising = surprise
+                .as_ref()
+                .map_or_else(Vec::new, |told| self.surprising(told, at, observed.row(at)));
+            Explained { row, name: raw.about().row_name(row), parts: shown.collect(), surprising }
         };
         Ok(numbers.iter().enumerate().map(explained).collect())
     }

@@ -10,6 +10,8 @@ mod reconstruct;
 mod sample;
 mod score;
 mod similar;
+mod states;
+mod surprise;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

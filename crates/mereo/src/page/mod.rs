@@ -11,17 +11,22 @@ use mereo_core::{
     Block, ComponentsView, Context, Dense, Features as FeaturesOf, Labels, PartsView, Real, Result,
     Scores, Source, Sparse, Table, responsible_parts,
 };
-use mereo_report::{Combination, Compared, FeaturesView, ShownLayer, ShownRows, Subject};
+use mereo_report::{
+    Combination, Compared, FeaturesView, Look, ShownLayer, ShownRows, Subject, Together,
+};
 use rand_distr::{Distribution, StandardNormal};
 
 use self::classes::Classes;
 use self::networks::Networks;
 use crate::fitted::for_each_batch;
-use crate::{AnyModel, Fitted};
+use crate::{AnyModel, Fitted, Standing};
 
 /// Rows of data shown beside what the model makes of them, and rows drawn from the model.
 const ROWS: usize = 12;
 const SAMPLES: usize = 16;
+/// Columns and rows up to which it is told which columns go together.
+const TOGETHER: usize = 100;
+const TOGETHER_ROWS: usize = 5_000;
 
 /// What the page and its command lines call things.
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +66,10 @@ pub fn write_report<T: Real>(
         Some(data) => typical::rows(fitted, data, context)?,
         None => None,
     };
+    let told = fitted.states_in_words(context)?;
+    let looks: Option<Vec<Vec<Look>>> =
+        told.map(|states| states.into_iter().map(|s| s.into_iter().map(look).collect()).collect());
+    let together = data.map(|data| columns_together(fitted, data)).transpose()?.flatten();
     let components = fitted.model.components();
     let mut shown =
         components.map(|view| (view.component.to_vec(), view.mean.map(<[f64]>::to_vec)));
@@ -94,6 +103,8 @@ pub fn write_report<T: Real>(
         column_deviation: seen.as_ref().map(|seen| &*seen.deviation),
         rows: seen.as_ref().map(Seen::rows),
         typical: typical.as_deref(),
+        states: looks.as_deref(),
+        together: together.as_ref().map(|(columns, strength)| Together { columns, strength }),
         samples: samples.as_ref(),
         galleries: &galleries,
         classes: classes.as_ref().map(|classes| classes.shown(&drawn)),
@@ -104,6 +115,48 @@ pub fn write_report<T: Real>(
         ..Subject::new(names.title, &fitted.manifest)
     };
     mereo_report::write(&subject, path)
+}
+
+/// What the page says of a state in a column.
+fn look(told: Standing) -> Look {
+    Look {
+        column: told.at,
+        value: told.value,
+        usually: told.usual,
+        share: told.share.map(|share| (share, told.usually)),
+        below: told.below,
+    }
+}
+
+/// Which columns go together, those of a part side by side: where rows are a table of columns with names.
+fn columns_together<T: Real>(
+    fitted: &Fitted,
+    raw: &dyn Source<T>,
+) -> Result<Option<(Vec<usize>, Vec<f64>)>> {
+    let manifest = &fitted.manifest;
+    let columns = fitted.model.columns();
+    if manifest.picture.is_some()
+        || manifest.absent.is_some()
+        || manifest.columns.is_none()
+        || !(2..=TOGETHER).contains(&columns)
+    {
+        return Ok(None);
+    }
+    let step = raw.rows().div_ceil(TOGETHER_ROWS).max(1);
+    let numbers: Vec<usize> = (0..raw.rows()).step_by(step).collect();
+    let rows = pick(&*fitted.aligned(raw)?, &numbers)?.with_about(fitted.about())?;
+    let told = crate::together(&rows)?;
+    let mut order: Vec<usize> = (0..columns).collect();
+    if let Some(view) = fitted.model.parts() {
+        let owner = view.part_of_column();
+        order.sort_by_key(|&d| owner[d]);
+    }
+    let strength = order
+        .iter()
+        .flat_map(|&a| order.iter().map(move |&b| (a, b)))
+        .map(|(a, b)| told.strength[a * columns + b])
+        .collect();
+    Ok(Some((order, strength)))
 }
 
 /// How likely a model makes rows on the average, if it can tell.
@@ -194,6 +247,9 @@ struct Seen {
     responsible: Option<Vec<u32>>,
     states: Option<Vec<u32>>,
     shown_scores: Option<Vec<f64>>,
+    names: Option<Vec<String>>,
+    notes: Option<Vec<&'static str>>,
+    chances: Option<Vec<f64>>,
 }
 
 impl Seen {
@@ -205,8 +261,24 @@ impl Seen {
             None => None,
         };
         let shown = raw.rows().min(ROWS);
-        let numbers: Vec<usize> = (0..shown).map(|i| i * raw.rows() / shown).collect();
+        // Of tables the most and the least likely rows, of all else rows from all over.
+        let is_table = fitted.manifest.picture.is_none()
+            && raw.absent().is_none()
+            && raw.about().names.is_some()
+            && fitted.model.predictor::<T>().is_some();
+        let told = scores.as_ref().filter(|_| is_table && raw.rows() > shown);
+        let (numbers, notes) = match told {
+            Some(scores) => typical_and_odd(&scores.rows, shown),
+            None => ((0..shown).map(|i| i * raw.rows() / shown).collect(), None),
+        };
         let picked = pick(raw, &numbers)?;
+        let chances = if is_table {
+            fitted.surprise(&pick(&*fitted.aligned(raw)?, &numbers)?, context)?
+        } else {
+            None
+        };
+        let about = raw.about();
+        let names = about.ids.is_some().then(|| numbers.iter().map(|&n| about.row_name(n)));
         let reconstruction = match fitted.model.reconstructor::<T>() {
             Some(_) => Some(wide(&fitted.reconstruct(&picked, false, context)?)?),
             None => None,
@@ -227,6 +299,9 @@ impl Seen {
             reconstruction,
             responsible,
             states: states(fitted, &picked, context)?,
+            names: names.map(Iterator::collect),
+            notes,
+            chances: chances.map(|told| told.chance),
             numbers,
         })
     }
@@ -239,9 +314,24 @@ impl Seen {
             labels: self.labels.as_ref(),
             scores: self.shown_scores.as_deref(),
             numbers: Some(&self.numbers),
+            names: self.names.as_deref(),
+            notes: self.notes.as_deref(),
+            chances: self.chances.as_deref(),
             ..ShownRows::new(&self.original)
         }
     }
+}
+
+/// The most and the least likely rows, by rising number, and what each is.
+fn typical_and_odd(scores: &[f64], shown: usize) -> (Vec<usize>, Option<Vec<&'static str>>) {
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
+    let typical = order.iter().take(shown / 2).map(|&n| (n, "typical"));
+    let odd = order.iter().rev().take(shown - shown / 2).map(|&n| (n, "odd"));
+    let mut picked: Vec<(usize, &'static str)> = typical.chain(odd).collect();
+    picked.sort_unstable_by_key(|(n, _)| *n);
+    let (numbers, notes) = picked.into_iter().unzip();
+    (numbers, Some(notes))
 }
 
 /// Binary features, and how rows of data use them.

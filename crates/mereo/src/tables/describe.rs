@@ -1,6 +1,6 @@
 //! What makes some rows different from the whole, in the user's words.
 
-use mereo_core::{ColumnKind, Real, Result, Table, plainly};
+use mereo_core::{About, ColumnKind, Real, Result, Table, plainly};
 
 use super::dense;
 
@@ -20,6 +20,80 @@ pub struct Standing {
     pub text: String,
     /// How far they stand out: in deviations of the column.
     pub strength: f64,
+    /// The column's number.
+    #[serde(skip)]
+    pub at: usize,
+    /// What is usual, in words.
+    #[serde(skip)]
+    pub usual: String,
+    /// Whether a number is lower than usual.
+    #[serde(skip)]
+    pub below: bool,
+}
+
+impl Standing {
+    /// A number that is `own` here and `usually` something else.
+    pub(crate) fn of_number(
+        about: &About,
+        (at, name): (usize, String),
+        own: f64,
+        usually: f64,
+        deviation: f64,
+    ) -> Option<Self> {
+        if !(deviation > 0.0) || !own.is_finite() || !usually.is_finite() {
+            return None;
+        }
+        let shown = |x: f64| in_units(about, at, x);
+        Some(Self {
+            text: format!("{name} {} (usually {})", shown(own), shown(usually)),
+            value: shown(own),
+            column: name,
+            share: None,
+            usually,
+            strength: (own - usually).abs() / deviation,
+            at,
+            usual: shown(usually),
+            below: own < usually,
+        })
+    }
+
+    /// The word whose share of the rows here is most above its usual one.
+    pub(crate) fn of_words(
+        about: &About,
+        (at, name): (usize, String),
+        own: &[f64],
+        usually: &[f64],
+    ) -> Option<Self> {
+        let levels = about.kind(at).levels();
+        let standing = levels.iter().zip(own).zip(usually).map(|((word, &own), &usually)| {
+            let deviation = (usually * (1.0 - usually)).sqrt().max(0.05);
+            (word, own, usually, (own - usually) / deviation)
+        });
+        let (word, own, usually, strength) = standing.max_by(|a, b| a.3.total_cmp(&b.3))?;
+        let percent = |share: f64| format!("{:.0}%", 100.0 * share);
+        Some(Self {
+            text: format!("{name} {word} {} (usually {})", percent(own), percent(usually)),
+            value: word.clone(),
+            column: name,
+            share: Some(own),
+            usually,
+            strength,
+            at,
+            usual: percent(usually),
+            below: false,
+        })
+    }
+}
+
+/// A number of a column as people read it: four digits at most, with the signs that the file has.
+pub(crate) fn in_units(about: &About, column: usize, x: f64) -> String {
+    match (about.kind(column), about.format(column)) {
+        (ColumnKind::Date, _) => about.cell(column, x.round()),
+        (_, Some(format)) if !format.prefix.is_empty() || !format.suffix.is_empty() => {
+            format.number(x)
+        }
+        _ => plainly(x),
+    }
 }
 
 /// Where some rows of a table stand out from the whole, most conspicuous first.
@@ -56,48 +130,14 @@ pub fn stand_out<T: Real>(table: &Table<T>, rows: &[usize], most: usize) -> Resu
             let (own, usually) = (mean(&own), mean(&whole));
             let variance = whole.iter().map(|x| (x - usually).powi(2)).sum::<f64>();
             let deviation = (variance / whole.len() as f64).sqrt();
-            if !(deviation > 0.0) {
-                continue;
-            }
-            let shown = |x: f64| match (kind, about.format(column)) {
-                (ColumnKind::Date, _) => about.cell(column, x.round()),
-                (_, Some(format)) if !format.prefix.is_empty() || !format.suffix.is_empty() => {
-                    format.number(x)
-                }
-                _ => plainly(x),
-            };
-            all.push(Standing {
-                text: format!("{name} {} (usually {})", shown(own), shown(usually)),
-                value: shown(own),
-                column: name,
-                share: None,
-                usually,
-                strength: (own - usually).abs() / deviation,
-            });
+            all.extend(Standing::of_number(about, (column, name), own, usually, deviation));
             continue;
         }
-        let share = |xs: &[f64], level: usize| {
-            xs.iter().filter(|x| **x == level as f64).count() as f64 / xs.len() as f64
+        let share = |xs: &[f64]| -> Vec<f64> {
+            let of = |level: usize| xs.iter().filter(|x| **x == level as f64).count() as f64;
+            (0..kind.levels().len()).map(|level| of(level) / xs.len() as f64).collect()
         };
-        let standing = (0..kind.levels().len()).map(|level| {
-            let (own, usually) = (share(&own, level), share(&whole, level));
-            let deviation = (usually * (1.0 - usually)).sqrt().max(0.05);
-            (level, own, usually, (own - usually) / deviation)
-        });
-        let Some((level, own, usually, strength)) = standing.max_by(|a, b| a.3.total_cmp(&b.3))
-        else {
-            continue;
-        };
-        let word = kind.levels()[level].clone();
-        let percent = |share: f64| format!("{:.0}%", 100.0 * share);
-        all.push(Standing {
-            text: format!("{name} {word} {} (usually {})", percent(own), percent(usually)),
-            value: word,
-            column: name,
-            share: Some(own),
-            usually,
-            strength,
-        });
+        all.extend(Standing::of_words(about, (column, name), &share(&own), &share(&whole)));
     }
     all.sort_by(|a, b| b.strength.total_cmp(&a.strength));
     all.truncate(most);

@@ -7,6 +7,7 @@ mod describe;
 mod fill;
 mod groups;
 mod odd;
+mod together;
 mod unfold;
 mod write;
 
@@ -15,10 +16,13 @@ use mereo_core::{
     Table, predict,
 };
 
+pub(crate) use describe::in_units;
 pub use describe::{Standing, stand_out};
 pub use fill::{Filled, Filling, Tried, fill};
 pub use groups::{Group, Grouped, groups};
 pub use odd::{Odd, OddCell, odd};
+pub(crate) use odd::{RARE, tail};
+pub use together::{Together, together};
 pub(crate) use unfold::Unfold;
 pub use write::{Origin, write_completed};
 

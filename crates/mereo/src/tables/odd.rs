@@ -17,7 +17,7 @@ use crate::{Fit, Fitted};
 /// Groups that cells are hidden in.
 const FOLDS: usize = 8;
 /// Cells rarer than this make a row odd.
-const RARE: f64 = 0.05;
+pub(crate) const RARE: f64 = 0.05;
 /// The middle of the absolute value of Student's t with 3 degrees of freedom.
 const MIDDLE: f64 = 0.764_892;
 /// Rows that the model learns from.
@@ -152,8 +152,8 @@ fn rounded(known: bool, value: f64) -> f64 {
     (value * unit).round() / unit
 }
 
-/// The chance of a distance this large or larger.
-fn tail(z: f64) -> f64 {
+/// The chance of a distance this large or larger, by Student's t with 3 degrees of freedom.
+pub(crate) fn tail(z: f64) -> f64 {
     let u = z / 3f64.sqrt();
     (1.0 - std::f64::consts::FRAC_2_PI * (u.atan() + u / (1.0 + u * u))).clamp(1e-9, 1.0)
 }
