@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mereo::{Held, Odd, OddCell, with_data};
-use mereo_core::{Error, Result};
+use mereo_core::{Error, Result, how_often};
 use serde_json::json;
 
 use crate::args::{Reading, Threads, told_lines};
@@ -96,15 +96,5 @@ fn in_words(odd: &Odd) -> String {
 pub(crate) fn surprise_in_words(cell: &OddCell) -> String {
     let [column, found, expected] =
         [&cell.column, &cell.found, &cell.expected].map(|text| output::name(text));
-    format!("{column} {found} (here usually {expected}): {}", often(cell.chance))
-}
-
-/// A chance as people say it.
-fn often(chance: f64) -> String {
-    match chance {
-        p if p >= 0.01 => format!("{:.0} in 100", 100.0 * p),
-        p if p >= 0.001 => format!("{:.0} in 1,000", 1e3 * p),
-        p if p >= 0.0001 => format!("{:.0} in 10,000", 1e4 * p),
-        _ => "less than 1 in 10,000".to_owned(),
-    }
+    format!("{column} {found} (here usually {expected}): {}", how_often(cell.chance))
 }

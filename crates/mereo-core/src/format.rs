@@ -262,6 +262,25 @@ pub fn plainly(value: f64) -> String {
     }
 }
 
+/// A chance as people say it.
+///
+/// ```
+/// use mereo_core::how_often;
+/// assert_eq!(how_often(0.25), "25 in 100");
+/// assert_eq!(how_often(0.003), "3 in 1,000");
+/// assert_eq!(how_often(0.000_97), "1 in 1,000");
+/// assert_eq!(how_often(1e-9), "less than 1 in 10,000");
+/// ```
+pub fn how_often(chance: f64) -> String {
+    for (of, text) in [(1e2, "100"), (1e3, "1,000"), (1e4, "10,000")] {
+        // 0.0097 is 1 in 100 rather than 10 in 1,000.
+        if chance * of >= 0.95 {
+            return format!("{:.0} in {text}", chance * of);
+        }
+    }
+    "less than 1 in 10,000".to_owned()
+}
+
 impl About {
     /// How the file writes the cells of a column.
     pub fn format(&self, column: usize) -> Option<&Format> {

@@ -30,7 +30,7 @@ pub use files::{
     abandon_files, check_writable, follow_links, write_atomically, write_file_atomically,
 };
 pub use fingerprint::Fingerprint;
-pub use format::{DATE_PATTERNS, Format, cell_text, days_since_1970, plainly};
+pub use format::{DATE_PATTERNS, Format, cell_text, days_since_1970, how_often, plainly};
 pub use gaussians::Gaussians;
 pub use learn::{
     Answer, Checkpoints, Deal, Descender, Facts, Learned, Learner, Lent, Look, Memory, Observer,

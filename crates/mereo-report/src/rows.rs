@@ -1,6 +1,7 @@
 //! Rows beside what the model makes of them.
 
 use maud::{Markup, html};
+use mereo_core::how_often;
 
 use crate::gates::top;
 use crate::page::{Section, chip, scrolled_table};
@@ -214,7 +215,7 @@ fn tabled(view: &View<'_>, rows: &ShownRows<'_>, r: usize) -> Markup {
     let chances = rows.chances.map(|all| &all[r * view.columns..(r + 1) * view.columns]);
     let rare = |d: usize| {
         let chance = chances.map_or(1.0, |own| own[d]);
-        if chance < RARE { text::chance(chance) } else { String::new() }
+        if chance < RARE { how_often(chance) } else { String::new() }
     };
     html! {
         article.row {

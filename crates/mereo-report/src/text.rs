@@ -87,16 +87,6 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// A chance as people say it.
-pub(crate) fn chance(chance: f64) -> String {
-    match chance {
-        p if p >= 0.01 => format!("{:.0} in 100", 100.0 * p),
-        p if p >= 0.001 => format!("{:.0} in 1,000", 1e3 * p),
-        p if p >= 0.0001 => format!("{:.0} in 10,000", 1e4 * p),
-        _ => "< 1 in 10,000".to_owned(),
-    }
-}
-
 /// A share as a length in CSS, safe whatever the number.
 pub(crate) fn css_percent(share: f64) -> String {
     let hundred = if share.is_finite() { (share * 100.0).clamp(0.0, 100.0) } else { 0.0 };
