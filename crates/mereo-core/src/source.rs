@@ -90,7 +90,43 @@ pub struct Batch<'a, T> {
     pub labels: Option<&'a [Option<u32>]>,
 }
 
-impl<T: Real> Batch<'_, T> {
+impl<'a, T: Real> Batch<'a, T> {
+    /// Some of its rows, as a batch of their own.
+    ///
+    /// ```
+    /// use mereo_core::{Absent, Sparse, Source, Table};
+    /// let cells = Sparse::new(3, 2, vec![0, 1, 1, 3], vec![1, 0, 1], vec![5.0, 6.0, 7.0], Absent::Unobserved)?;
+    /// let table = Table::from(cells);
+    /// let mut lane = table.lane(0..1)?;
+    /// let batch = lane.next_batch()?.expect("three rows are a batch");
+    /// let last = batch.slice(2..3);
+    /// assert_eq!((last.first_row, last.rows, last.stored(0)), (2, 1, 2));
+    /// last.for_each_observed(0, |column, value| assert_eq!(value, 6.0 + column as f64));
+    /// # Ok::<(), mereo_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn slice(&self, rows: Range<usize>) -> Batch<'a, T> {
+        let block = match self.block {
+            Block::Dense { values, complete } => {
+                let values = &values[rows.start * self.columns..rows.end * self.columns];
+                Block::Dense { values, complete }
+            }
+            Block::Sparse { starts, indices, values, absent } => {
+                let of = starts[rows.start] - starts[0]..starts[rows.end] - starts[0];
+                let (indices, values) = (&indices[of.clone()], &values[of]);
+                Block::Sparse { starts: &starts[rows.start..=rows.end], indices, values, absent }
+            }
+        };
+        Batch {
+            first_row: self.first_row + rows.start,
+            rows: rows.len(),
+            columns: self.columns,
+            block,
+            weights: self.weights.map(|w| &w[rows.clone()]),
+            labels: self.labels.map(|l| &l[rows]),
+        }
+    }
+
     /// How often a row of this batch counts.
     pub fn weight(&self, row: usize) -> f64 {
         self.weights.map_or(1.0, |w| w[row])
@@ -142,7 +178,7 @@ impl<T: Real> Batch<'_, T> {
     }
 
     /// The same batch in double precision; `values` is where its cells are put.
-    pub fn widen<'a>(&'a self, values: &'a mut Vec<f64>) -> Batch<'a, f64> {
+    pub fn widen<'b>(&'b self, values: &'b mut Vec<f64>) -> Batch<'b, f64> {
         values.clear();
         let block = match self.block {
             Block::Dense { values: cells, complete } => {

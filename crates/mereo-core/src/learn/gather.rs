@@ -150,6 +150,7 @@ fn answer_task<T: Real, Q: RowTask<T>>(
     let sum = run_of(
         source,
         shards,
+        usize::MAX,
         context,
         &Spare::new(),
         || task.statistics(),
@@ -172,6 +173,7 @@ fn answer_pass<T: Real, L: Learner<T>>(
     let sum = run_of(
         source,
         shards,
+        learner.rows_at_once(),
         context,
         &Spare::new(),
         || learner.statistics(),
@@ -242,6 +244,7 @@ pub fn gather<T: Real, Q: RowTask<T>>(
     }
     Walk::new(source, || ()).pass(
         source,
+        usize::MAX,
         context,
         || task.statistics(),
         |batch, (), statistics| task.accumulate(batch, statistics),

@@ -114,6 +114,12 @@ pub trait Learner<T: Real>: Sync + Serialize + DeserializeOwned {
         statistics: &mut Self::Statistics,
     );
 
+    /// The most rows that are to be looked at at once: fewer than a batch has where what is made of each
+    /// row is large, so that memory stays bounded and who asks for a stop need not wait.
+    fn rows_at_once(&self) -> usize {
+        usize::MAX
+    }
+
     /// Whether workspaces remember rows from one pass to the next, so that another process that
     /// looked at them would find other numbers: such a learner stays where its rows are.
     fn remembers_rows(&self) -> bool {
@@ -554,7 +560,7 @@ fn one_pass<T: Real, L: Learner<T>>(
         |batch: &Batch<'_, T>, workspace: &mut L::Workspace, statistics: &mut L::Statistics| {
             learner.accumulate(&prepared, batch, workspace, statistics);
         };
-    walk.pass(source, context, || learner.statistics(), accumulate)
+    walk.pass(source, learner.rows_at_once(), context, || learner.statistics(), accumulate)
 }
 
 /// Tells one run from another.

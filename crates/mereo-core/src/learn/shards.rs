@@ -120,10 +120,11 @@ impl<'a, S: Statistics> Tree<'a, S> {
     }
 }
 
-/// Adds up what the shards of one run tell, read front to back.
+/// Adds up what the shards of one run tell, read front to back, at most so many rows at once.
 pub(super) fn run_of<T: Real, S: Statistics>(
     source: &dyn Source<T>,
     shards: Range<usize>,
+    at_once: usize,
     context: &Context,
     spare: &Spare<S>,
     zero: impl Fn() -> S,
@@ -136,10 +137,13 @@ pub(super) fn run_of<T: Real, S: Statistics>(
         let mut statistics = spare.take(&zero);
         for _ in 0..each {
             let Some(batch) = lane.next_batch()? else { break };
-            if context.stop().asked() {
-                return Err(Error::Interrupted);
+            for first in (0..batch.rows).step_by(at_once.max(1)) {
+                if context.stop().asked() {
+                    return Err(Error::Interrupted);
+                }
+                let rows = first..first.saturating_add(at_once).min(batch.rows);
+                accumulate(&batch.slice(rows), &mut statistics);
             }
-            accumulate(&batch, &mut statistics);
         }
         tree.put(statistics, 0, leaf);
     }
@@ -179,6 +183,7 @@ impl<S: Statistics, W: Send> Walk<S, W> {
     pub(super) fn pass<T: Real>(
         &mut self,
         source: &dyn Source<T>,
+        at_once: usize,
         context: &Context,
         zero: impl Fn() -> S + Sync,
         accumulate: impl Fn(&Batch<'_, T>, &mut W, &mut S) + Sync,
@@ -189,7 +194,7 @@ impl<S: Statistics, W: Send> Walk<S, W> {
         context.install(|| {
             each(runs, |((index, shards), workspace)| {
                 let statistics =
-                    run_of(source, shards, context, spare, &zero, |batch, statistics| {
+                    run_of(source, shards, at_once, context, spare, &zero, |batch, statistics| {
                         accumulate(batch, workspace, statistics);
                     })?;
                 tree.put(statistics, 0, index);
@@ -217,8 +222,8 @@ pub(super) fn each<I: Send>(
 mod tests {
     use serde::{Deserialize, Serialize};
 
-    use super::{Spare, Tree};
-    use crate::Statistics;
+    use super::{Spare, Tree, Walk};
+    use crate::{Batch, Context, Dense, Statistics, Table};
 
     /// Statistics that say how they were merged.
     #[derive(Serialize, Deserialize)]
@@ -232,6 +237,30 @@ mod tests {
         fn reset(&mut self) {
             self.0.clear();
         }
+    }
+
+    /// Which rows were looked at, in which pieces, with their first cells.
+    fn looked_at(at_once: usize, context: &Context) -> crate::Result<String> {
+        let cells = (0..5u8).map(f64::from).collect();
+        let table = Table::from(Dense::new(5, 1, cells).unwrap());
+        let look = |batch: &Batch<'_, f64>, (): &mut (), seen: &mut Shape| {
+            let mut first = 0.0;
+            batch.for_each_observed(0, |_, x| first = x);
+            seen.0 = format!("{}{}+{}:{first} ", seen.0, batch.first_row, batch.rows);
+            if at_once == 1 {
+                context.stop().ask();
+            }
+        };
+        let mut walk = Walk::new(&table, || ());
+        walk.pass(&table, at_once, context, || Shape(String::new()), look).map(|seen| seen.0)
+    }
+
+    #[test]
+    fn batches_are_looked_at_in_pieces_where_that_is_asked_for() {
+        let context = Context::new(0);
+        assert_eq!(looked_at(usize::MAX, &context).unwrap(), "0+5:0 ");
+        assert_eq!(looked_at(2, &context).unwrap(), "0+2:0 2+2:2 4+1:4 ");
+        assert!(looked_at(1, &context).is_err(), "a stop is heeded between pieces");
     }
 
     #[test]

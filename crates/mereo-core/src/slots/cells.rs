@@ -82,6 +82,30 @@ impl<'a> Cells<'a> {
         crate::Prediction::Levels(&shares).value()
     }
 
+    /// The logarithms of the slots' probabilities without one cell, from those of all cells (NaN: it is not among them),
+    /// normalised, and the probabilities.
+    pub fn without(&self, column: usize, x: f64, joint: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let mut logs: Vec<f64> = joint.to_vec();
+        if !x.is_nan() {
+            let own = logs.iter_mut().enumerate();
+            own.for_each(|(s, log)| *log -= self.densities.cell(s, column, x));
+        }
+        let mut shares = logs.clone();
+        let norm = softmax(&mut shares);
+        logs.iter_mut().for_each(|log| *log -= norm);
+        (logs, shares)
+    }
+
+    /// What slots of these probabilities expect of a cell: its mean, or the number of the most probable level.
+    pub fn expected(&self, column: usize, slots: &[f64]) -> f64 {
+        if let Family::Words { .. } = self.family(column) {
+            return self.most_probable(column, slots);
+        }
+        let mut said = [0.0; 2];
+        self.predict(column, slots, &mut said);
+        said[0]
+    }
+
     /// `log Σ_s q_s P(x | s)`, with the logarithms of the slots' probabilities.
     pub fn log_density(&self, column: usize, log_slots: &[f64], x: f64) -> f64 {
         let logs = log_slots.iter().enumerate();

@@ -20,7 +20,7 @@ use super::spread::Spread;
 use super::swaps::{Needs, are_due, swapped};
 use super::{
     ColumnMoments, Evidence, Form, Frame, SlotParams, SlotStatistics, SlotWork, Survey, WorstRow,
-    WorstRows,
+    WorstRows, rows_at_once,
 };
 use crate::math::widest;
 use crate::{
@@ -467,6 +467,10 @@ impl<T: Real> Learner<T> for Lloyd<T> {
 
     fn workspace(&self) -> LloydWork<T> {
         LloydWork { dense: MeansWork::default(), sparse: SlotWork::remembering() }
+    }
+
+    fn rows_at_once(&self) -> usize {
+        rows_at_once(self.groups * self.states)
     }
 
     fn accumulate(

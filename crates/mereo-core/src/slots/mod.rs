@@ -172,6 +172,20 @@ fn level_of<T: Real>(codes: &[u8; LEVEL_CODES], value: T) -> usize {
     codes[((value.to_f64() * 2.0) as usize).min(LEVEL_CODES - 1)] as usize
 }
 
+/// The most numbers of evidence that are made at once: 128 MB in single precision.
+const EVIDENCE_AT_ONCE: usize = 1 << 25;
+
+/// The most rows whose evidence is to be made at once, of so many slots: a batch of most models is less, and a million
+/// states take no more memory than their parameters do.
+///
+/// ```
+/// use mereo_core::slots::rows_at_once;
+/// assert!(rows_at_once(60) > 100_000 && rows_at_once(1_000_000) < 100 && rows_at_once(usize::MAX) == 1);
+/// ```
+pub fn rows_at_once(slots: usize) -> usize {
+    (EVIDENCE_AT_ONCE / slots.max(1)).max(1)
+}
+
 /// Turns evidence `[K, J, R]` into responsibilities within each part, in place, times the rows'
 /// weights; writes the log of each part's normaliser to `log_norms [K, R]` (unweighted).
 pub fn responsibilities<T: Real>(

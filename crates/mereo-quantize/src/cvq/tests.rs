@@ -164,17 +164,3 @@ fn strange_tables_are_learned() {
         }
     }
 }
-
-#[test]
-fn the_same_bytes_on_any_number_of_threads() {
-    let table = sums_of_two(3000, 0.3, 4);
-    let bytes = |threads: usize| {
-        let context = Context::new(3).with_threads(threads).unwrap();
-        let params = CvqParams { inference: Inference::MeanField, ..CvqParams::new(2, 3) };
-        let plan = Plan { passes: 4, ..Plan::default() };
-        let (model, _) = fit(&params, &table, &plan, &context, &mut Silent).unwrap();
-        model.to_file(Manifest::new("cvq")).to_bytes().unwrap()
-    };
-    let one = bytes(1);
-    assert!(one == bytes(2) && one == bytes(7));
-}

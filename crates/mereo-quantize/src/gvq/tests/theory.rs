@@ -1,8 +1,8 @@
 //! What the mathematics says must hold.
 
 use mereo_core::{
-    AnyTable, Cells, Context, Dense, Facts, Learner, Manifest, Plan, Silent, Sparse, Statistics,
-    Table, encode, reconstruct, score,
+    Cells, Context, Dense, Facts, Learner, Manifest, Plan, Silent, Statistics, Table, encode,
+    reconstruct, score,
 };
 
 use super::super::binary::WARM_PASSES;
@@ -380,21 +380,6 @@ fn the_same_bytes_on_any_number_of_threads() {
 }
 
 #[test]
-fn rows_one_by_one_equal_a_batch() {
-    let (table, _) = planted::<f64>(50, 12, 8, 0.3, 10);
-    let table = with_holes(&table, 0.1, 10);
-    let (model, _) = learned(&GvqParams { scouts: 2, ..GvqParams::new(12) }, &table, 0).unwrap();
-    let context = Context::new(0);
-    let all = encode::<f64>(&model, &table, &context).unwrap();
-    let scores = score::<f64>(&model, &table, &context).unwrap();
-    for r in 0..50 {
-        let one = table.select_rows(&[r]);
-        assert_eq!(encode::<f64>(&model, &one, &context).unwrap().values(), all.row(r));
-        assert_eq!(score::<f64>(&model, &one, &context).unwrap().rows[0], scores.rows[r]);
-    }
-}
-
-#[test]
 fn scores_lie_above_the_learned_bound() {
     let (table, _) = planted::<f64>(400, 4, 6, 0.3, 11);
     for params in [GvqParams::new(4), GvqParams { penalty: 0.5, sets: 2, ..GvqParams::new(3) }] {
@@ -402,25 +387,4 @@ fn scores_lie_above_the_learned_bound() {
         let scores = score::<f64>(&model, &table, &Context::new(0)).unwrap();
         assert!(scores.mean >= training.bound / 400.0 - 1e-3, "{} {}", scores.mean, training.bound);
     }
-}
-
-#[test]
-fn sparse_rows_learn_what_dense_ones_do() {
-    let (table, _) = planted::<f64>(150, 3, 6, 0.3, 12);
-    let holes = with_holes(&table, 0.4, 12);
-    let Cells::Dense(cells) = holes.cells() else { panic!("not dense") };
-    let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    for r in 0..150 {
-        for (c, &x) in cells.row(r).iter().enumerate().filter(|(_, x)| !x.is_nan()) {
-            indices.push(c as u32);
-            values.push(x);
-        }
-        starts.push(values.len());
-    }
-    let sparse = Sparse::new(6, starts, indices, values, mereo_core::Absent::Unobserved).unwrap();
-    let sparse = AnyTable::F64(Table::from(sparse));
-    let AnyTable::F64(sparse) = sparse else { unreachable!() };
-    let (a, _) = learned(&GvqParams::new(3), &holes, 0).unwrap();
-    let (b, _) = learned(&GvqParams::new(3), &sparse, 0).unwrap();
-    assert!((a.variance().unwrap() - b.variance().unwrap()).abs() < 1e-9);
 }

@@ -108,34 +108,6 @@ fn masked_equals_marginal() {
 }
 
 #[test]
-fn weight_2_equals_row_twice_and_weight_0_row_removed() {
-    let (columns, rows) = (3, 40);
-    let values = with_holes(blobs(rows, columns, 3, 4), 4);
-    let weights: Vec<f64> = (0..rows).map(|r| (r % 3) as f64).collect();
-    let repeated: Vec<f64> =
-        values.chunks(columns).zip(&weights).flat_map(|(row, &w)| row.repeat(w as usize)).collect();
-    let weighted = table::<f64>(columns, &values).with_weights(weights).unwrap();
-    let (a, b) = (learn(4, &weighted), learn(4, &table::<f64>(columns, &repeated)));
-    close(a.mean(), b.mean(), 1e-12, "mean");
-    close(a.state_prior(), b.state_prior(), 1e-12, "prior");
-    close(&[a.variance()], &[b.variance()], 1e-12, "variance");
-}
-
-#[test]
-fn batch_equals_one_by_one() {
-    let values = with_holes(blobs(50, 11, 3, 6), 6);
-    let all = table::<f32>(11, &values);
-    let model = learn(5, &all);
-    let together = (scores(&model, &all), codes(&model, &all), filled(&model, &all));
-    for row in 0..all.rows() {
-        let one = all.select_rows(&[row]);
-        assert_eq!(scores(&model, &one)[0].to_bits(), together.0[row].to_bits());
-        assert_eq!(codes(&model, &one)[0], together.1[row]);
-        assert_eq!(filled(&model, &one), together.2[row * 11..(row + 1) * 11]);
-    }
-}
-
-#[test]
 fn dense_equals_sparse() {
     let values: Vec<f64> =
         blobs(80, 5, 3, 8).iter().map(|x| if x.abs() < 2.0 { 0.0 } else { *x }).collect();
@@ -169,19 +141,6 @@ fn f32_is_close_to_f64() {
     close(a.mean(), b.mean(), 1e-5, "mean");
     close(a.state_prior(), b.state_prior(), 1e-12, "prior");
     close(&[a.variance()], &[b.variance()], 1e-5, "variance");
-}
-
-#[test]
-fn threads_do_not_change_a_bit() {
-    let data = table::<f32>(7, &with_holes(blobs(6000, 7, 5, 10), 10));
-    let bytes = |threads: usize| {
-        let context = Context::new(5).with_threads(threads).unwrap();
-        let plan = Plan { restarts: 2, passes: 20, ..Plan::default() };
-        let model = learn_with(6, &data, &plan, &context);
-        model.to_file(Manifest::new("vq")).to_bytes().unwrap()
-    };
-    let one = bytes(1);
-    assert!(one == bytes(2) && one == bytes(7));
 }
 
 #[test]
