@@ -64,8 +64,10 @@ impl Wanted {
                 (Learned::Gmm(model), training)
             }
             Self::Shrunk => {
-                let params =
-                    GmmParams { shrinkage: 7.0, ..GmmParams::with(components, Covariance::Full) };
+                let params = GmmParams {
+                    shrinkage: Some(7.0),
+                    ..GmmParams::with(components, Covariance::Full)
+                };
                 let (model, training) = gaussian::fit(&params, table, plan, context, observer)?;
                 (Learned::Gmm(model), training)
             }

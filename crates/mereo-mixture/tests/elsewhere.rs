@@ -104,12 +104,13 @@ fn same<T: Real>(here: &Table<T>, fit: impl Fn(&dyn Source<T>) -> (Vec<u8>, Trai
 fn gmms<T: Real>() {
     use Covariance::{Diagonal, Full, LowRank, Spherical, Tied};
     for (covariance, hard, shrinkage) in [
-        (Spherical, false, 0.0),
-        (Diagonal, true, 0.0),
-        (Full, false, 9.0),
-        (Full, true, 0.0),
-        (Tied, false, 0.0),
-        (LowRank, false, 0.0),
+        (Spherical, false, None),
+        (Diagonal, true, None),
+        (Diagonal, false, Some(4.0)),
+        (Full, false, Some(9.0)),
+        (Full, true, None),
+        (Tied, false, None),
+        (LowRank, false, None),
     ] {
         let params = GmmParams { hard, shrinkage, ..GmmParams::with(3, covariance) };
         for missing in [0, 10] {

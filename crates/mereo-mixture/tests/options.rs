@@ -62,7 +62,7 @@ fn what_is_chosen_is_taken() {
     let wanted = GmmParams {
         factors: 2,
         hard: true,
-        shrinkage: 100.0,
+        shrinkage: Some(100.0),
         ..GmmParams::with(3, Covariance::Full)
     };
     assert_eq!(GmmParams::from_options(&options(chosen)).unwrap(), wanted);

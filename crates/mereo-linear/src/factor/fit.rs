@@ -1,13 +1,14 @@
 //! Learning from a source: closed form where there is one, EM where there is not.
 
 use mereo_core::math::{HALF_LOG_TWO_PI, packed};
-use mereo_core::slots::{Frame, Survey};
+use mereo_core::slots::{Frame, Shrinkage, Survey};
 use mereo_core::{
     Context, Dense, Facts, Learned, Observer, Plan, Real, Record, Restart, Result, Source, Status,
     Table, Training, learn,
 };
 
 use super::learner::{FactorLearner, Noise, State};
+use super::params::SHRINKAGE;
 use super::rotation::rotated;
 use super::{Fa, FaParams, Ppca, PpcaParams, Rotation};
 use crate::gaussian::Gaussian;
@@ -41,12 +42,20 @@ struct FactorSurvey<T> {
     reference: Vec<f64>,
     log_scale: f64,
     holes: bool,
+    /// Rows that columns are taken to have been seen in.
+    shrinkage: Option<Shrinkage>,
 }
 
 impl<T: Real> FactorSurvey<T> {
     /// In units of each column's deviation or, with noise that is shared, of one for all.
-    fn of(source: &dyn Source<T>, noise: Noise, context: &Context) -> Result<Self> {
+    fn of(
+        source: &dyn Source<T>,
+        noise: Noise,
+        shrinkage: Option<f64>,
+        context: &Context,
+    ) -> Result<Self> {
         let survey = Survey::of(source, context)?;
+        let shrinkage = Shrinkage::of(shrinkage, SHRINKAGE, &survey);
         let facts = survey.facts();
         let Survey { moments, mut reference, .. } = survey;
         if noise == Noise::Shared {
@@ -63,7 +72,7 @@ impl<T: Real> FactorSurvey<T> {
         for (d, r) in reference.iter_mut().enumerate() {
             *r /= frame.scale(d).powi(2);
         }
-        Ok(Self { facts, frame, reference, log_scale, holes })
+        Ok(Self { facts, frame, reference, log_scale, holes, shrinkage })
     }
 }
 
@@ -115,7 +124,7 @@ pub(crate) fn principal<T: Real>(
 ) -> Result<Principal> {
     let d = source.columns();
     check_columns(n, d)?;
-    let survey = FactorSurvey::of(source, Noise::Shared, context)?;
+    let survey = FactorSurvey::of(source, Noise::Shared, Some(0.0), context)?;
     let way = Way::of(source.rows(), d, n);
     let spectrum = Spectrum::of(source, &survey.frame, n, true, way, context)?;
     let unit = survey.frame.scale(0);
@@ -147,6 +156,7 @@ pub(crate) fn principal<T: Real>(
         floor,
         log_scale: survey.log_scale,
         holes: true,
+        shrinkage: None,
         facts: survey.facts,
     };
     let start = |restart| Ok(learner.start(&first, restart, context));
@@ -278,7 +288,7 @@ fn fit_fa_as<T: Real>(
     params.check()?;
     let (n, d) = (params.components, source.columns());
     check_columns(n, d)?;
-    let survey = FactorSurvey::of(source, Noise::Own, context)?;
+    let survey = FactorSurvey::of(source, Noise::Own, params.shrinkage, context)?;
     if survey.holes {
         check_numbers(n, d, packed(n + 1))?;
     }
@@ -306,18 +316,23 @@ fn fit_fa_as<T: Real>(
             let frame = Frame::<f64>::new(&zeros, &ones);
             let centre = first.mean.clone();
             let first = State { mean: zeros, ..first };
-            let learner = fa_learner(params, &survey, frame);
+            let mut learner = fa_learner(params, &survey, frame);
+            if let Some(shrinkage) = &mut learner.shrinkage {
+                shrinkage.mean.iter_mut().zip(&centre).for_each(|(m, c)| *m -= c);
+            }
             let start = |restart| Ok(learner.start(&first, restart, context));
-            let Learned { mut state, training } =
+            let Learned { mut state, mut training } =
                 learn(&learner, start, &table, plan, context, observer)?;
+            learner.without_prior(&state, &mut training);
             state.mean.iter_mut().zip(&centre).for_each(|(m, c)| *m += c);
             (state, training)
         }
         None => {
             let learner = fa_learner(params, &survey, survey.frame.clone());
             let start = |restart| Ok(learner.start(&first, restart, context));
-            let Learned { state, training } =
+            let Learned { state, mut training } =
                 learn(&learner, start, source, plan, context, observer)?;
+            learner.without_prior(&state, &mut training);
             (state, training)
         }
     };
@@ -355,6 +370,7 @@ fn fa_learner<T: Real, U>(
         floor: params.variance_floor,
         log_scale: survey.log_scale,
         holes: survey.holes,
+        shrinkage: survey.shrinkage.clone(),
         facts: survey.facts,
     }
 }

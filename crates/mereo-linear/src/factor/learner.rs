@@ -4,8 +4,8 @@ use mereo_core::math::{
     HALF_LOG_TWO_PI, Matrix, cholesky, cholesky_inverse, cholesky_solve, dot, packed, product,
     product_tn,
 };
-use mereo_core::slots::Frame;
-use mereo_core::{Batch, Context, Facts, Learner, Pass, Real, Start, Statistics};
+use mereo_core::slots::{Frame, Shrinkage};
+use mereo_core::{Batch, Context, Facts, Learner, Pass, Real, Start, Statistics, Training};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,8 @@ pub(crate) struct FactorLearner<T> {
     pub(super) log_scale: f64,
     /// Whether cells may be missing.
     pub(super) holes: bool,
+    /// Rows that each column is taken to have been seen in beside those there are.
+    pub(super) shrinkage: Option<Shrinkage>,
     pub(super) facts: Facts,
 }
 
@@ -69,7 +71,7 @@ pub(crate) struct FactorStatistics {
     cross: Vec<f64>,
     /// `[D]`: `y²`.
     squares: Vec<f64>,
-    /// In the frame's units.
+    /// In the frame's units, with the logarithm of the prior.
     log_likelihood: f64,
 }
 
@@ -126,6 +128,7 @@ pub(crate) struct Prepared {
     precision: Vec<f64>,
     log_noise: Vec<f64>,
     log_noises: f64,
+    log_prior: f64,
 }
 
 /// Memory for looking at a batch.
@@ -194,23 +197,61 @@ impl<T: Real> FactorLearner<T> {
         }
     }
 
+    /// What shrinkage adds to the log likelihood: minus the expected error of the rows that are imagined, in the frame's units.
+    pub(super) fn log_prior(&self, state: &State) -> f64 {
+        let Some(shrinkage) = &self.shrinkage else { return 0.0 };
+        let mut error = 0.0;
+        for (column, loadings) in state.loading.chunks_exact(self.components).enumerate() {
+            let apart = shrinkage.mean[column] - state.mean[column];
+            let square = apart * apart + shrinkage.variance[column] + dot(loadings, loadings);
+            error += state.noise[column].ln() + square / state.noise[column];
+        }
+        -0.5 * shrinkage.rows * error
+    }
+
+    /// Tells the log likelihood of what was learned, where learning raised it together with a prior.
+    pub(super) fn without_prior(&self, state: &State, training: &mut Training) {
+        if self.shrinkage.is_some() {
+            training.log_likelihood = Some(training.bound - self.log_prior(state));
+        }
+    }
+
     /// The step of the expanded model: hidden numbers that came out with a mean and a covariance
-    /// of their own are brought back to 0 and 1, and mean and loadings take it up.
+    /// of their own are brought back to 0 and 1, and mean and loadings take it up. With a prior, as far as that pays.
     fn standardise_hidden(&self, state: &mut State, statistics: &FactorStatistics) {
         let n = self.components;
         let second: Vec<f64> =
             statistics.shared.iter().zip(&statistics.all).map(|(a, b)| a + b).collect();
         let weight = second[packed(n) + n];
         let mean: Vec<f64> = second[packed(n)..packed(n) + n].iter().map(|z| z / weight).collect();
-        let mut factor: Vec<f64> = second[..packed(n)].iter().map(|s| s / weight).collect();
-        add_outer(&mut factor, &mean, -1.0);
-        if cholesky(&mut factor, n).is_none() {
+        let mut covariance: Vec<f64> = second[..packed(n)].iter().map(|s| s / weight).collect();
+        add_outer(&mut covariance, &mean, -1.0);
+        if self.shrinkage.is_none() {
+            if cholesky(&mut covariance, n).is_some() {
+                taken_up(state, &mean, &covariance);
+            }
             return;
         }
-        for (loadings, centre) in state.loading.chunks_exact_mut(n).zip(&mut state.mean) {
-            *centre += dot(loadings, &mean);
-            for j in 0..n {
-                loadings[j] = (j..n).map(|i| factor[packed(i) + j] * loadings[i]).sum();
+        let before = self.log_prior(state);
+        for share in [1.0, 0.5, 0.25, 0.125] {
+            let centre: Vec<f64> = mean.iter().map(|m| share * m).collect();
+            let mut factor: Vec<f64> = covariance.iter().map(|v| share * v).collect();
+            (0..n).for_each(|i| factor[packed(i) + i] += 1.0 - share);
+            let Some(log_determinant) = cholesky(&mut factor, n) else { continue };
+            // What rows' hidden numbers gain by that mean and covariance, on the average.
+            let (mut inverse, mut work) = (vec![0.0; packed(n)], vec![0.0; n]);
+            cholesky_inverse(&factor, n, &mut inverse, &mut work);
+            let mut about = covariance.clone();
+            let apart: Vec<f64> = mean.iter().zip(&centre).map(|(m, c)| m - c).collect();
+            add_outer(&mut about, &apart, 1.0);
+            let trace: f64 = (0..n).map(|i| second[packed(i) + i] / weight).sum();
+            let gain =
+                0.5 * weight * (trace - log_determinant - product_trace(&inverse, &about, n));
+            let mut moved = state.clone();
+            taken_up(&mut moved, &centre, &factor);
+            if gain + self.log_prior(&moved) >= before {
+                *state = moved;
+                return;
             }
         }
     }
@@ -332,6 +373,23 @@ impl<T: Real> FactorLearner<T> {
     }
 }
 
+/// Means and loadings that make up for hidden numbers with this mean and a covariance of this factor.
+fn taken_up(state: &mut State, mean: &[f64], factor: &[f64]) {
+    let n = mean.len();
+    for (loadings, centre) in state.loading.chunks_exact_mut(n).zip(&mut state.mean) {
+        *centre += dot(loadings, mean);
+        for j in 0..n {
+            loadings[j] = (j..n).map(|i| factor[packed(i) + j] * loadings[i]).sum();
+        }
+    }
+}
+
+/// `tr(AB)` of two packed matrices.
+fn product_trace(a: &[f64], b: &[f64], n: usize) -> f64 {
+    let diagonal: f64 = (0..n).map(|i| a[packed(i) + i] * b[packed(i) + i]).sum();
+    2.0 * dot(a, b) - diagonal
+}
+
 /// The columns that a row observes.
 fn seen(mask: &[f64], row: usize, columns: usize) -> impl Iterator<Item = usize> {
     let row = &mask[row * columns..(row + 1) * columns];
@@ -395,6 +453,7 @@ impl<T: Real> Learner<T> for FactorLearner<T> {
             precision,
             log_noises: log_noise.iter().sum(),
             log_noise,
+            log_prior: self.log_prior(state),
         }
     }
 
@@ -426,6 +485,8 @@ impl<T: Real> Learner<T> for FactorLearner<T> {
     ) {
         let (n, d) = (self.components, self.columns());
         let Work { blocks, inner } = work;
+        // Said once a pass.
+        statistics.log_likelihood += if batch.first_row == 0 { prepared.log_prior } else { 0.0 };
         blocks.for_each(batch, &self.frame, |block| {
             inner.squares.clear();
             for (row, cells) in block.values.chunks_exact_mut(d).enumerate() {
@@ -479,7 +540,9 @@ impl<T: Real> Learner<T> for FactorLearner<T> {
         let mut factor = vec![0.0; large];
         let mut noises = Vec::with_capacity(d);
         for column in 0..d {
-            let observed = statistics.observed(column);
+            // As if these rows had been seen too.
+            let extra = self.shrinkage.as_ref().map_or(0.0, |shrinkage| shrinkage.rows);
+            let observed = statistics.observed(column) + extra;
             let loadings = &mut state.loading[column * n..][..n];
             if !(observed > 0.0) {
                 loadings.fill(0.0);
@@ -492,12 +555,19 @@ impl<T: Real> Learner<T> for FactorLearner<T> {
                     let own = &statistics.own[column * large..][..large];
                     factor.iter_mut().zip(own).for_each(|(f, o)| *f += o);
                 }
+                (0..=n).for_each(|i| factor[packed(i) + i] += extra);
                 factorise(&mut factor, n + 1);
             }
-            let told = &statistics.cross[column * (n + 1)..][..=n];
-            let mut solution = told.to_vec();
+            let mut told = statistics.cross[column * (n + 1)..][..=n].to_vec();
+            let mut square = statistics.squares[column];
+            if let Some(shrinkage) = &self.shrinkage {
+                let apart = shrinkage.mean[column] - state.mean[column];
+                told[n] += extra * apart;
+                square += extra * (apart * apart + shrinkage.variance[column]);
+            }
+            let mut solution = told.clone();
             cholesky_solve(&factor, n + 1, &mut solution);
-            let left = (statistics.squares[column] - dot(&solution, told)).max(0.0);
+            let left = (square - dot(&solution, &told)).max(0.0);
             noises.push((left, observed));
             loadings.copy_from_slice(&solution[..n]);
             state.mean[column] += solution[n];

@@ -1,9 +1,13 @@
 //! What the user chooses.
 
 use mereo_core::Result;
+use mereo_core::slots::Shrinkage;
 use serde::{Deserialize, Serialize};
 
 use crate::params::{check_components, check_floor};
+
+/// Rows that columns of sparse tables are taken to have been seen in, if nobody says.
+pub(super) const SHRINKAGE: f64 = 10.0;
 
 /// The floor of variances if nobody says.
 const VARIANCE_FLOOR: f64 = 1e-6;
@@ -80,6 +84,10 @@ mereo_core::params! {
         pub rotation: Rotation = Rotation::Principal;
         /// The smallest variance of a column's noise, as a fraction of its own.
         pub variance_floor: f64 = VARIANCE_FLOOR;
+        /// Rows of nothing in particular that each column is taken to have been seen in beside those there are: loadings
+        /// and noise of columns that few rows observe are not believed too readily. If nobody says: some of tables that are
+        /// mostly unknown, none of others.
+        pub shrinkage: Option<f64> = None;
     }
 }
 
@@ -91,7 +99,12 @@ impl FaParams {
     /// assert_eq!(FaParams::new(4).rotation, Rotation::Principal);
     /// ```
     pub fn new(components: usize) -> Self {
-        Self { components, rotation: Rotation::Principal, variance_floor: VARIANCE_FLOOR }
+        Self {
+            components,
+            rotation: Rotation::Principal,
+            variance_floor: VARIANCE_FLOOR,
+            shrinkage: None,
+        }
     }
 
     /// Whether a model like this can be learned at all.
@@ -102,6 +115,7 @@ impl FaParams {
     /// ```
     pub fn check(&self) -> Result<()> {
         check_components(self.components)?;
-        check_floor(self.variance_floor)
+        check_floor(self.variance_floor)?;
+        Shrinkage::check(self.shrinkage)
     }
 }

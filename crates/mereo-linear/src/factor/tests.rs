@@ -162,42 +162,6 @@ fn planted_factors_are_found_through_holes() {
 }
 
 #[test]
-fn weight_2_is_the_row_twice_and_weight_0_the_row_removed() {
-    let columns = 4;
-    for values in [rows(40, columns, 7), with_holes(rows(40, columns, 7), 7)] {
-        let weights: Vec<f64> = (0..40).map(|r| f64::from(r % 3)).collect();
-        let repeated: Vec<f64> = values
-            .chunks(columns)
-            .zip(&weights)
-            .flat_map(|(row, &w)| row.repeat(w as usize))
-            .collect();
-        let weighted = table::<f64>(columns, &values).with_weights(weights).unwrap();
-        let plain = table::<f64>(columns, &repeated);
-        let (a, b) = (fa(2, &weighted), fa(2, &plain));
-        close(a.component(), b.component(), 1e-6, "component");
-        close(a.noise(), b.noise(), 1e-6, "noise");
-        let (a, b) = (ppca(2, &weighted), ppca(2, &plain));
-        close(a.component(), b.component(), 1e-6, "component");
-        close(a.noise(), b.noise(), 1e-6, "noise");
-    }
-}
-
-#[test]
-fn an_offset_of_a_million_changes_nothing() {
-    for values in [rows(60, 4, 8), with_holes(rows(60, 4, 8), 8)] {
-        let eighths: Vec<f64> = values.iter().map(|x| (x * 8.0).round() / 8.0).collect();
-        let up: Vec<f64> = eighths.iter().map(|x| x + 1e6).collect();
-        let (a, b) = (fa(2, &table::<f64>(4, &eighths)), fa(2, &table::<f64>(4, &up)));
-        close(a.component(), b.component(), 1e-5, "component");
-        let back: Vec<f64> = b.mean().iter().map(|m| m - 1e6).collect();
-        close(a.mean(), &back, 1e-5, "mean");
-        let (a, b) = (ppca(2, &table::<f32>(4, &eighths)), ppca(2, &table::<f32>(4, &up)));
-        close(a.component(), b.component(), 1e-3, "component");
-        close(a.noise(), b.noise(), 1e-3, "noise");
-    }
-}
-
-#[test]
 fn units_of_columns_do_not_matter_to_factor_analysis() {
     let values = with_holes(rows(80, 4, 9), 9);
     let units = [1e-20, 1.0, 1e20, 3.0];
@@ -205,27 +169,6 @@ fn units_of_columns_do_not_matter_to_factor_analysis() {
     let (data, other) = (table::<f64>(4, &values), table::<f64>(4, &scaled));
     let (a, b) = (fa(2, &data), fa(2, &other));
     close(&codes(&a, &data), &codes(&b, &other), 1e-4, "code");
-}
-
-#[test]
-fn threads_do_not_change_a_bit() {
-    let data = table::<f32>(7, &with_holes(rows(6000, 7, 10), 10));
-    let whole = table::<f32>(7, &rows(6000, 7, 10));
-    let bytes = |threads: usize| {
-        let context = Context::new(5).with_threads(threads).unwrap();
-        let plan = Plan { restarts: 2, passes: 5, ..Plan::default() };
-        let mut all = Vec::new();
-        for data in [&data, &whole] {
-            let model = fit_fa(&FaParams::new(3), data, &plan, &context, &mut Silent).unwrap().0;
-            all.extend(model.to_file(Manifest::new("fa")).to_bytes().unwrap());
-            let model =
-                fit_ppca(&PpcaParams::new(3), data, &plan, &context, &mut Silent).unwrap().0;
-            all.extend(model.to_file(Manifest::new("ppca")).to_bytes().unwrap());
-        }
-        all
-    };
-    let one = bytes(1);
-    assert!(one == bytes(2) && one == bytes(7));
 }
 
 #[test]
@@ -252,18 +195,6 @@ fn dense_equals_sparse() {
     let (dense, stored) =
         (fit(&table::<f64>(30, &few)), fit(&sparse::<f64>(30, &few, Absent::Unobserved)));
     close(&[stored], &[dense], 1e-9, "bound");
-}
-
-#[test]
-fn rows_one_by_one_equal_a_batch() {
-    let data = table::<f32>(6, &with_holes(rows(30, 6, 13), 13));
-    let model = fa(2, &data);
-    let (all, code) = (scores(&model, &data), codes(&model, &data));
-    for row in 0..30 {
-        let one = data.select_rows(&[row]);
-        assert_eq!(scores(&model, &one)[0].to_bits(), all[row].to_bits());
-        assert_eq!(codes(&model, &one), code[row * 2..(row + 1) * 2]);
-    }
 }
 
 #[test]

@@ -204,8 +204,8 @@ impl<T: Real> DeepLearner<T> {
             let sums = moments.of(path);
             // Sums are those of the lower triangle.
             let mut whole = Array::zeros([width, width]);
-            for (i, row) in sums.chunks_exact(width).enumerate() {
-                for (j, &sum) in row[..=i].iter().enumerate() {
+            for i in 0..width {
+                for (j, &sum) in sums.row(i)[..=i].iter().enumerate() {
                     whole.row_mut(i)[j] = sum;
                     whole.row_mut(j)[i] = sum;
                 }

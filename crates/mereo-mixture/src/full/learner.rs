@@ -1,6 +1,7 @@
 //! The passes of mixtures whose components have covariances: see the modules of
 //! [Gaussian](crate::gaussian) and [Student's t](crate::student) mixtures for the updates.
 
+use mereo_core::math::Array;
 use mereo_core::slots::{Frame, Survey, WorstRow, WorstRows, responsibilities};
 use mereo_core::{
     Batch, Context, Facts, Learner, Pass, Real, Result, Source, Start, Statistics, batch_rows,
@@ -29,12 +30,12 @@ pub(crate) struct State {
     /// `[N]`.
     pub(crate) weight: Vec<f64>,
     /// `[N, D]`.
-    pub(crate) mean: Vec<f64>,
+    pub(crate) mean: Array<2>,
     /// `[N, D, D]`, or `[1, D, D]` if tied: lower triangles.
-    pub(crate) covariance: Vec<f64>,
-    /// `[N, D, K]` and `[N, D]`, if of low rank.
-    pub(crate) loading: Vec<f64>,
-    pub(crate) noise: Vec<f64>,
+    pub(crate) covariance: Array<3>,
+    /// `[N, D, K]` and `[N, D]`; K is 0 if not of low rank.
+    pub(crate) loading: Array<3>,
+    pub(crate) noise: Array<2>,
     /// `[N]`, of Student's t.
     pub(crate) degrees: Option<Vec<f64>>,
     /// How often empty components were seeded anew.
@@ -147,26 +148,23 @@ impl<T: Real> MixtureLearner<T> {
         let (d, frame) = (self.columns(), &self.survey.frame);
         let start = clusters(&self.survey, self.components, self.floor, source, restart, context)?;
         let count = if self.shape == Shape::Tied { 1 } else { self.components };
-        let mut covariance = vec![0.0; count * d * d];
-        let mut noise = vec![0.0; self.components * d];
+        let variance = start.variance.iter().enumerate();
+        let variance = variance.map(|(i, v)| v / frame.scale(i % d).powi(2)).collect();
+        let noise = Array::new([self.components, d], variance);
+        let mut covariance = Array::zeros([count, d, d]);
         for n in 0..self.components {
-            for i in 0..d {
-                let variance = start.variance[n * d + i] / frame.scale(i).powi(2);
-                let share = if count == 1 { start.weight[n] } else { 1.0 };
-                covariance[n % count * d * d + i * d + i] += share * variance;
-                noise[n * d + i] = variance;
+            let share = if count == 1 { start.weight[n] } else { 1.0 };
+            for (i, variance) in noise.row(n).iter().enumerate() {
+                covariance.at_mut([n % count, i])[i] += share * variance;
             }
         }
         let factors = if let Shape::LowRank(k) = self.shape { k } else { 0 };
-        if factors == 0 {
-            noise.clear();
-        }
         let mean = start.mean.iter().enumerate().map(|(i, &m)| frame.inward(i % d, m));
         let state = State {
             weight: start.weight,
-            mean: mean.collect(),
+            mean: Array::new([self.components, d], mean.collect()),
             covariance,
-            loading: vec![0.0; self.components * d * factors],
+            loading: Array::zeros([self.components, d, factors]),
             noise,
             degrees: self.tails.then(|| vec![FIRST_DEGREES; self.components]),
             reseeds: 0,
@@ -192,8 +190,7 @@ impl<T: Real> MixtureLearner<T> {
     /// Gives each empty component the look of a row that is explained badly.
     fn seed_empty_components(&self, state: &mut State, worst: &[WorstRow]) -> Vec<String> {
         let (d, frame) = (self.columns(), &self.survey.frame);
-        let size = d * d;
-        let common = pooled(&state.covariance, &state.weight, size);
+        let common = pooled(&state.covariance, &state.weight, d * d);
         let mut notes = Vec::new();
         let mut worst = worst.iter();
         for n in 0..self.components {
@@ -202,20 +199,20 @@ impl<T: Real> MixtureLearner<T> {
             }
             let Some(WorstRow { row, cells, .. }) = worst.next() else { break };
             for (column, &x) in cells.iter().enumerate().filter(|(_, x)| !x.is_nan()) {
-                state.mean[n * d + column] = frame.cell(column, T::from_f64(x)).to_f64();
+                state.mean.row_mut(n)[column] = frame.cell(column, T::from_f64(x)).to_f64();
             }
             if self.shape != Shape::Tied {
-                let own = &mut state.covariance[n * size..(n + 1) * size];
+                let own = state.covariance.at_mut([n]);
                 own.iter_mut().zip(&common).for_each(|(s, c)| *s = SEEDED_VARIANCE * c);
                 clip(own, d, self.floor);
             }
-            if let Shape::LowRank(k) = self.shape {
-                let own = &mut state.covariance[n * size..(n + 1) * size];
+            if let Shape::LowRank(_) = self.shape {
                 for i in 0..d {
-                    state.noise[n * d + i] = own[i * d + i].max(self.floor);
-                    (0..i).for_each(|j| own[i * d + j] = 0.0);
+                    let own = state.covariance.at_mut([n, i]);
+                    state.noise.row_mut(n)[i] = own[i].max(self.floor);
+                    own[..i].fill(0.0);
                 }
-                state.loading[n * d * k..(n + 1) * d * k].fill(0.0);
+                state.loading.at_mut([n]).fill(0.0);
             }
             if let Some(degrees) = &mut state.degrees {
                 degrees[n] = FIRST_DEGREES;
@@ -231,34 +228,25 @@ impl<T: Real> MixtureLearner<T> {
     /// Moves means and writes free covariances, about the new means, over those of before. Sums of
     /// components without rows are left out.
     fn update_moments(&self, state: &mut State, moments: &Moments<T>) {
-        let (d, width) = (self.columns(), self.columns() + 1);
-        let size = d * d;
+        let d = self.columns();
         let tied = self.shape == Shape::Tied;
-        let mut shared = vec![0.0; if tied { size } else { 0 }];
+        let mut shared = vec![0.0; if tied { d * d } else { 0 }];
         let mut shares = 0.0;
         for n in 0..self.components {
             let sums = moments.of(n);
-            let count = sums[d * width + d];
+            let (sum, count) = (&sums.row(d)[..d], sums.row(d)[d]);
             if !(moments.total[n] > 1e-12 && count > 0.0) {
                 continue;
             }
-            let shift: Vec<f64> =
-                sums[d * width..d * width + d].iter().map(|s| s / count).collect();
-            for (m, s) in state.mean[n * d..(n + 1) * d].iter_mut().zip(&shift) {
-                *m += s;
-            }
+            let shift: Vec<f64> = sum.iter().map(|s| s / count).collect();
+            state.mean.row_mut(n).iter_mut().zip(&shift).for_each(|(m, s)| *m += s);
             if tied {
                 shares += count;
             }
-            let out = if tied {
-                &mut shared[..]
-            } else {
-                &mut state.covariance[n * size..(n + 1) * size]
-            };
-            for i in 0..d {
-                for j in 0..=i {
-                    let sum = sums[i * width + j] - count * shift[i] * shift[j];
-                    let out = &mut out[i * d + j];
+            let out = if tied { &mut shared[..] } else { state.covariance.at_mut([n]) };
+            for (i, out) in out.chunks_exact_mut(d).enumerate() {
+                for (j, out) in out[..=i].iter_mut().enumerate() {
+                    let sum = sums.row(i)[j] - count * shift[i] * shift[j];
                     *out = if tied { *out + sum } else { sum / count };
                 }
             }
@@ -365,7 +353,6 @@ impl<T: Real> Learner<T> for MixtureLearner<T> {
                 }
             });
         } else {
-            let width = d + 1;
             let tails = match &mut state.degrees {
                 Some(degrees) => degrees.iter_mut().map(Some).collect::<Vec<_>>(),
                 None => state.covariance.chunks(size).map(|_| None).collect(),
@@ -375,7 +362,7 @@ impl<T: Real> Learner<T> for MixtureLearner<T> {
                 let free = if degrees.is_some() { covariance.to_vec() } else { Vec::new() };
                 let clipped = clip(covariance, d, self.floor);
                 let Some(degrees) = degrees else { return };
-                let (total, precise) = (moments.total[n], moments.of(n)[d * width + d]);
+                let (total, precise) = (moments.total[n], moments.of(n).row(d)[d]);
                 if !(total > 1e-12 && precise > 0.0) {
                     return;
                 }
@@ -384,13 +371,12 @@ impl<T: Real> Learner<T> for MixtureLearner<T> {
                     covariance.iter_mut().zip(&free).for_each(|(c, f)| *c = f * (precise / total));
                     clip(covariance, d, self.floor);
                 }
-                let by_observed = &moments.by_observed[n * width..(n + 1) * width];
                 *degrees = new_degrees(
                     *degrees,
                     total,
                     moments.log_precision[n],
                     precise,
-                    by_observed,
+                    moments.by_observed.row(n),
                     !clipped,
                 );
             });
@@ -405,14 +391,14 @@ impl<T: Real> Learner<T> for MixtureLearner<T> {
 /// lower triangles.
 pub(crate) fn in_data_units<T: Real>(
     frame: &Frame<T>,
-    mean: &[f64],
-    covariance: &[f64],
+    mean: &Array<2>,
+    covariance: &Array<3>,
 ) -> (Vec<f64>, Vec<f64>) {
     let d = frame.columns();
     let mean = mean.iter().enumerate().map(|(i, &m)| frame.outward(i % d, m)).collect();
     let covariance = (0..covariance.len()).map(|at| {
         let (c, i, j) = (at / (d * d), at / d % d, at % d);
-        covariance[c * d * d + i.max(j) * d + i.min(j)] * (frame.scale(i) * frame.scale(j))
+        covariance.at([c, i.max(j)])[i.min(j)] * (frame.scale(i) * frame.scale(j))
     });
     (mean, covariance.collect())
 }

@@ -1,6 +1,6 @@
 //! What rows tell components: see the [module](super).
 
-use mereo_core::math::{Matrix, product_self};
+use mereo_core::math::{Array, Matrix, product_self};
 use mereo_core::{Real, in_parallel};
 use serde::{Deserialize, Serialize};
 
@@ -23,10 +23,10 @@ pub(crate) struct Moments<T> {
     /// `[N]`: for Student's t, `Σ r log((ν+|O|)/(ν+δ))` and `Σ r (digamma(½(ν+|O|)) - log ½(ν+|O|))`
     /// by numbers of observed cells, `[N, D + 1]` of Σ r.
     pub(crate) log_precision: Vec<f64>,
-    pub(crate) by_observed: Vec<f64>,
+    pub(crate) by_observed: Array<2>,
     /// `[N, D+1, D+1]`: lower triangles of `Σ r u [y;1][y;1]ᵀ + Σ r C`.
-    sums: Vec<f64>,
-    quick: Vec<T>,
+    sums: Array<3>,
+    quick: Array<3, T>,
     quick_rows: usize,
     #[serde(skip)]
     chosen: Vec<T>,
@@ -36,15 +36,15 @@ pub(crate) struct Moments<T> {
 
 impl<T: Real> Moments<T> {
     pub(crate) fn new(components: usize, columns: usize, tails: bool) -> Self {
-        let size = components * (columns + 1) * (columns + 1);
+        let shape = [components, columns + 1, columns + 1];
         let tails = if tails { components } else { 0 };
         Self {
             columns,
             total: vec![0.0; components],
             log_precision: vec![0.0; tails],
-            by_observed: vec![0.0; tails * (columns + 1)],
-            sums: vec![0.0; size],
-            quick: vec![T::ZERO; size],
+            by_observed: Array::zeros([tails, columns + 1]),
+            sums: Array::zeros(shape),
+            quick: Array::zeros(shape),
             quick_rows: 0,
             chosen: Vec::new(),
             wide: Vec::new(),
@@ -52,9 +52,8 @@ impl<T: Real> Moments<T> {
     }
 
     /// `[D+1, D+1]`: the lower triangle of a component's sums.
-    pub(crate) fn of(&self, component: usize) -> &[f64] {
-        let size = (self.columns + 1) * (self.columns + 1);
-        &self.sums[component * size..(component + 1) * size]
+    pub(crate) fn of(&self, component: usize) -> Matrix<'_, f64> {
+        self.sums.matrix([component])
     }
 
     /// Adds the rows that `work` holds, with its responsibilities.
@@ -82,7 +81,6 @@ impl<T: Real> Moments<T> {
         at: std::ops::Range<usize>,
     ) {
         let (d, width) = (self.columns, self.columns + 1);
-        let size = width * width;
         let mean = whitened.mean(component);
         let Work { values, evidence, distance, patterns, observed, apart, room, .. } = work;
         let responsible = &evidence[at.clone()];
@@ -110,11 +108,7 @@ impl<T: Real> Moments<T> {
                 conditional.fill(y, room);
                 push(&mut self.chosen, row, y);
             }
-            conditional.add_covariance(
-                total,
-                &mut self.sums[component * size..(component + 1) * size],
-                width,
-            );
+            conditional.add_covariance(total, self.sums.at_mut([component]), width);
         }
         for (row, &r) in responsible.iter().enumerate() {
             if r > negligible::<T>() && observed[row] == d {
@@ -131,19 +125,21 @@ impl<T: Real> Moments<T> {
                 let (o, square) = (observed[row], distance[at.start + row]);
                 self.log_precision[component] +=
                     r * whitened.row_precision(component, o, square).ln();
-                self.by_observed[component * width + o] += r;
+                self.by_observed.row_mut(component)[o] += r;
             }
         }
         if self.chosen.is_empty() {
             return;
         }
-        let (rows, own) = (self.chosen.len() / width, component * size..(component + 1) * size);
+        let rows = self.chosen.len() / width;
         if whitened.is_delicate(component) {
             self.wide.clear();
             self.wide.extend(self.chosen.iter().map(|y| y.to_f64()));
-            product_self(&mut self.sums[own], Matrix::new(&self.wide, rows, width), true);
+            let wide = Matrix::new(&self.wide, rows, width);
+            product_self(self.sums.at_mut([component]), wide, true);
         } else {
-            product_self(&mut self.quick[own], Matrix::new(&self.chosen, rows, width), true);
+            let chosen = Matrix::new(&self.chosen, rows, width);
+            product_self(self.quick.at_mut([component]), chosen, true);
         }
     }
 
@@ -172,7 +168,7 @@ impl<T: Real> Moments<T> {
                 *sum += more + quick.to_f64();
             }
         });
-        let pairs = [
+        let pairs: [(&mut [f64], &[f64]); 3] = [
             (&mut self.total, &other.total),
             (&mut self.log_precision, &other.log_precision),
             (&mut self.by_observed, &other.by_observed),
@@ -187,10 +183,9 @@ impl<T: Real> Moments<T> {
             self.quick.fill(T::ZERO);
             self.quick_rows = 0;
         }
-        for sums in
-            [&mut self.sums, &mut self.total, &mut self.log_precision, &mut self.by_observed]
-        {
-            sums.fill(0.0);
-        }
+        self.sums.fill(0.0);
+        self.total.fill(0.0);
+        self.log_precision.fill(0.0);
+        self.by_observed.fill(0.0);
     }
 }

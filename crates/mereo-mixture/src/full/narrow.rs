@@ -9,7 +9,7 @@
 //!
 //! in the columns' own space. A pass then costs what r dimensions cost, and D³ never.
 
-use mereo_core::math::{Matrix, eigen, product, product_nt, product_tn};
+use mereo_core::math::{Array, Matrix, eigen, product, product_nt, product_tn};
 use mereo_core::slots::{Form, Frame, Survey};
 use mereo_core::{
     Cells, Context, Dense, Observer, Real, Record, Result, Source, Table, Training, sample_rows,
@@ -96,15 +96,15 @@ impl RowSpace {
     }
 
     /// Means `[N, r]` and covariances `[C, r, r]` (lower triangles) in the frame of all columns.
-    pub(crate) fn widened(&self, mean: &[f64], covariance: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    pub(crate) fn widened(&self, mean: &Array<2>, covariance: &Array<3>) -> (Array<2>, Array<3>) {
         let (rank, columns) = (self.rows.columns(), self.columns);
         let basis = Matrix::new(&self.basis, rank, columns);
-        let mut means = vec![0.0; mean.len() / rank * columns];
-        product(&mut means, Matrix::new(mean, mean.len() / rank, rank), basis, false);
-        let mut covariances = vec![0.0; covariance.len() / (rank * rank) * columns * columns];
-        let pairs = covariance.chunks_exact(rank * rank);
-        for (own, out) in pairs.zip(covariances.chunks_exact_mut(columns * columns)) {
-            let above = |i: usize, j: usize| own[i.max(j) * rank + i.min(j)];
+        let mut means = Array::zeros([mean.shape()[0], columns]);
+        product(&mut means, mean.view(), basis, false);
+        let mut covariances = Array::zeros([covariance.shape()[0], columns, columns]);
+        for c in 0..covariance.shape()[0] {
+            let out = covariances.at_mut([c]);
+            let above = |i: usize, j: usize| covariance.at([c, i.max(j)])[i.min(j)];
             let less: Vec<f64> = (0..rank * rank)
                 .map(|at| (at / rank, at % rank))
                 .map(|(i, j)| above(i, j) - if i == j { self.floor } else { 0.0 })

@@ -45,12 +45,14 @@ fn fit_as<T: Real>(
     };
     let shape = match params.covariance {
         Covariance::Spherical | Covariance::Diagonal => {
-            let mut learner = GmmLearner { params: params.clone(), survey };
+            let shrinkage = params.rows_more(&survey)?;
+            let mut learner = GmmLearner { params: params.clone(), survey, shrinkage };
             let start = |restart| start(&learner, source, restart, context);
             let Learned { state, mut training } =
                 learn(&learner, start, source, plan, context, observer)?;
             let held = params.pseudo_count > 0.0 && learner.survey.typical.kinds.is_mixed();
-            if params.hard || held {
+            if params.hard || held || learner.shrinkage.is_some() {
+                learner.shrinkage = None;
                 (learner.params.hard, learner.params.pseudo_count) = (false, 0.0);
                 training.log_likelihood = bound_of(&learner, &state, source, context)?;
             }
@@ -119,12 +121,12 @@ fn with_covariances<T: Real>(
         hard: params.hard,
         tails: false,
         floor: params.variance_floor,
-        shrinkage: params.shrinkage,
+        shrinkage: params.shrinkage.unwrap_or(0.0),
         survey,
     };
     let start = |restart| learner.start(source, restart, context);
     let Learned { state, mut training } = learn(&learner, start, source, plan, context, observer)?;
-    if params.hard || params.shrinkage > 0.0 {
+    if params.hard || learner.shrinkage > 0.0 {
         (learner.hard, learner.shrinkage) = (false, 0.0);
         training.log_likelihood = bound_of(&learner, &state, source, context)?;
     }
@@ -138,7 +140,7 @@ fn start<T: Real>(
     restart: usize,
     context: &Context,
 ) -> Result<Start<State>> {
-    let GmmLearner { params, survey } = learner;
+    let GmmLearner { params, survey, .. } = learner;
     let start =
         clusters(survey, params.components, params.variance_floor, source, restart, context)?;
     let mut variance = start.variance.clone();

@@ -26,8 +26,9 @@ mereo_core::params! {
         /// tied and full, in any direction, 0.000001.
         pub variance_floor: Option<f64> = None;
         /// Draw full covariances towards one that they have in common, as by so many more rows of it:
-        /// some hundreds help where components have few rows.
-        pub shrinkage: f64 = 0.0;
+        /// some hundreds help where components have few rows. Of diagonal and spherical ones: rows with the column's mean and variance that
+        /// each component is taken to have been seen in beside its own; if nobody says, some of tables that are mostly unknown.
+        pub shrinkage: Option<f64> = None;
         /// In columns of counts and words: rows like the whole table that each component is taken to have been seen
         /// in beside its own.
         pub pseudo_count: f64 = 0.05;

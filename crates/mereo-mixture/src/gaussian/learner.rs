@@ -2,8 +2,8 @@
 
 use mereo_core::math::HALF_LOG_TWO_PI;
 use mereo_core::slots::{
-    Evidence, Family, Hold, Looks, SlotMoments, SlotParams, SlotStatistics, SlotWork, Survey,
-    WorstRow, WorstRows, responsibilities,
+    Evidence, Family, Hold, Looks, Shrinkage, SlotMoments, SlotParams, SlotStatistics, SlotWork,
+    Survey, WorstRow, WorstRows, responsibilities, rows_at_once,
 };
 use mereo_core::{Batch, Facts, Learner, Pass, Real, Statistics};
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,8 @@ pub(crate) struct State {
 pub(crate) struct GmmLearner<T> {
     pub(super) params: GmmParams,
     pub(super) survey: Survey<T>,
+    /// Rows that each column of each component is taken to have been seen in beside its own.
+    pub(super) shrinkage: Option<Shrinkage>,
 }
 
 /// What rows tell.
@@ -81,8 +83,23 @@ impl<T: Real> GmmLearner<T> {
         prior * (self.params.components as f64) < EMPTY
     }
 
+    /// With shrinkage an empty component is like the whole table and does no harm; a row's look would cost it much of the prior.
     fn has_empty_component(&self, state: &State) -> bool {
-        state.reseeds < MOST_RESEEDS && state.prior.iter().any(|&b| self.is_empty(b))
+        self.shrinkage.is_none()
+            && state.reseeds < MOST_RESEEDS
+            && state.prior.iter().any(|&b| self.is_empty(b))
+    }
+
+    /// What pseudo-rows and shrinkage add to the bound.
+    fn log_prior(&self, state: &State) -> f64 {
+        let (frame, State { mean, variance, level, .. }) = (&self.survey.frame, state);
+        let typical = &self.survey.typical;
+        let of_kinds = typical.log_prior(self.params.pseudo_count, |_, _| 1.0, frame, mean, level);
+        let Some(shrinkage) = &self.shrinkage else { return of_kinds };
+        let columns = frame.columns();
+        let cells = mean.iter().zip(variance).enumerate();
+        let error = cells.map(|(i, (m, v))| shrinkage.error(frame, i % columns, *m, *v));
+        of_kinds - error.sum::<f64>()
     }
 
     /// The columns of numbers.
@@ -185,13 +202,7 @@ impl<T: Real> Learner<T> for GmmLearner<T> {
         Prepared {
             evidence: Evidence::in_frame(&params, &self.survey.frame, &self.survey.form),
             keep_worst: self.has_empty_component(state),
-            log_prior: self.survey.typical.log_prior(
-                self.params.pseudo_count,
-                |_, _| 1.0,
-                &self.survey.frame,
-                &state.mean,
-                &state.level,
-            ),
+            log_prior: self.log_prior(state),
         }
     }
 
@@ -208,6 +219,10 @@ impl<T: Real> Learner<T> for GmmLearner<T> {
 
     fn workspace(&self) -> SlotWork<T> {
         SlotWork::remembering()
+    }
+
+    fn rows_at_once(&self) -> usize {
+        rows_at_once(self.params.components)
     }
 
     fn accumulate(
@@ -249,7 +264,10 @@ impl<T: Real> Learner<T> for GmmLearner<T> {
         state.prior.copy_from_slice(&statistics.slots.total);
         normalise(&mut state.prior);
         let frame = &self.survey.frame;
-        let moments = statistics.slots.moments(frame);
+        let mut moments = statistics.slots.moments(frame);
+        if let Some(shrinkage) = &self.shrinkage {
+            shrinkage.add(&mut moments);
+        }
         if self.params.covariance == Covariance::Spherical {
             self.update_spherical(state, &moments, &floor);
         } else {

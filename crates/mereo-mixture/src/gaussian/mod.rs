@@ -30,6 +30,9 @@
 //! direction, columns in units of their deviations. The best Σ above the floor is known
 //! (`covariances.rs`), so L never falls from pass to pass.
 //!
+//! Where most cells are unknown, diagonal and spherical components are drawn towards the columns' means and variances by a few rows
+//! more (`shrinkage`, see [`mereo_core::slots::Shrinkage`]); the bound is then L plus the logarithm of that prior.
+//!
 //! *Hard* EM gives each row to its likeliest component alone, and the bound it reports and raises is
 //! `Σ_c w_c max_j log b_j N(x_c; μ_j, Σ_j)`. What a bound other than L ends at says nothing to criteria such as
 //! AIC and BIC, so L itself is then found by one pass more (`likelihood.rs`).

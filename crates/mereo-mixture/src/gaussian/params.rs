@@ -1,11 +1,14 @@
 //! What the user chooses.
 
-use mereo_core::{Error, Result};
+use mereo_core::slots::{Shrinkage, Survey};
+use mereo_core::{Error, Real, Result};
 use serde::{Deserialize, Serialize};
 
 /// Most components, and most numbers in all that rows tell them.
 pub(crate) const MOST_COMPONENTS: usize = 1 << 20;
 const MOST_NUMBERS: usize = 1 << 28;
+/// Rows that columns of sparse tables are taken to have been seen in, if nobody says.
+const SHRINKAGE: f64 = 5.0;
 /// Most rows to shrink by.
 const MOST_SHRINKAGE: f64 = 1e12;
 
@@ -63,9 +66,11 @@ pub struct GmmParams {
     /// The smallest variance that a component may have in a column (in any direction, where columns
     /// may go together), as a fraction of the column's.
     pub variance_floor: f64,
-    /// How many rows of a covariance that all components have in common each full covariance is
-    /// drawn towards it by. Some hundreds keep components of few rows from fitting these too closely.
-    pub shrinkage: f64,
+    /// Of full covariances: how many rows of a covariance that all components have in common each is
+    /// drawn towards it by; some hundreds keep components of few rows from fitting these too closely, none if nobody says. Of diagonal
+    /// and spherical ones: how many rows with the column's mean and variance each column of each component is taken to have been seen in
+    /// beside its own; if nobody says, some of tables that are mostly unknown and none of others.
+    pub shrinkage: Option<f64>,
     /// How many rows like the whole table every component is taken to have been seen in beside its own, in columns of
     /// counts and words.
     #[serde(default = "default_pseudo_count")]
@@ -102,7 +107,7 @@ impl GmmParams {
             factors: 4,
             hard: false,
             variance_floor,
-            shrinkage: 0.0,
+            shrinkage: None,
             pseudo_count: default_pseudo_count(),
         }
     }
@@ -118,14 +123,29 @@ impl GmmParams {
         if self.covariance == Covariance::LowRank && self.factors == 0 {
             return Err(Error::option("factors", "at least 1 factor is needed"));
         }
-        if !(self.shrinkage >= 0.0 && self.shrinkage <= MOST_SHRINKAGE) {
-            let problem = format!("{} is not from 0 to {MOST_SHRINKAGE:e} rows", self.shrinkage);
+        let chosen = self.shrinkage.unwrap_or(0.0);
+        if !(0.0..=MOST_SHRINKAGE).contains(&chosen) {
+            let problem = format!("{chosen} is not from 0 to {MOST_SHRINKAGE:e} rows");
             return Err(Error::option("shrinkage", problem));
         }
-        if self.shrinkage > 0.0 && self.covariance != Covariance::Full {
-            return Err(Error::option("shrinkage", "only full covariances can be shrunk"));
+        if chosen > 0.0 && matches!(self.covariance, Covariance::Tied | Covariance::LowRank) {
+            let problem = "only full, diagonal and spherical covariances can be shrunk";
+            return Err(Error::option("shrinkage", problem));
         }
         mereo_core::slots::check_pseudo_count(self.pseudo_count)
+    }
+
+    /// The rows that columns of diagonal and spherical components are taken to have been seen in, for data of which this is known.
+    pub(super) fn rows_more<T: Real>(&self, survey: &Survey<T>) -> Result<Option<Shrinkage>> {
+        if !survey.typical.kinds.is_mixed() {
+            return Ok(Shrinkage::of(self.shrinkage, SHRINKAGE, survey));
+        }
+        if self.shrinkage.is_some_and(|rows| rows > 0.0) {
+            let problem =
+                "it is for tables of numbers; columns of counts and words have --pseudo-count";
+            return Err(Error::option("shrinkage", problem));
+        }
+        Ok(None)
     }
 
     /// Whether it fits data of this many columns.

@@ -39,19 +39,6 @@ impl Gmm {
     }
 }
 
-/// The logarithms of the components' probabilities without one cell, normalised, and the probabilities.
-fn without(cells: &Cells<'_>, column: usize, x: f64, joint: &[f64]) -> (Vec<f64>, Vec<f64>) {
-    let mut logs: Vec<f64> = joint.to_vec();
-    if !x.is_nan() {
-        let own = logs.iter_mut().enumerate();
-        own.for_each(|(j, log)| *log -= cells.densities.cell(j, column, x));
-    }
-    let mut shares = logs.clone();
-    let norm = softmax(&mut shares);
-    logs.iter_mut().for_each(|log| *log -= norm);
-    (logs, shares)
-}
-
 impl<T: Real> Predict<T> for Gmm {
     fn expects_columns(&self) -> Option<usize> {
         Some(self.columns())
@@ -73,7 +60,7 @@ impl<T: Real> Predict<T> for Gmm {
             let out = &mut out[row * width..(row + 1) * width];
             for (d, &x) in values.iter().enumerate() {
                 if x.is_nan() || asked == Asked::Every {
-                    let (_, shares) = without(&cells, d, x, joint);
+                    let (_, shares) = cells.without(d, x, joint);
                     cells.predict(d, &shares, &mut out[starts[d]..starts[d + 1]]);
                 }
             }
@@ -88,7 +75,7 @@ impl<T: Real> Predict<T> for Gmm {
         out.fill(f64::NAN);
         self.for_each_joint(&cells, batch, |row, values, joint| {
             for (d, &x) in values.iter().enumerate().filter(|(_, x)| !x.is_nan()) {
-                let (logs, _) = without(&cells, d, x, joint);
+                let (logs, _) = cells.without(d, x, joint);
                 out[row * self.columns() + d] = -cells.log_density(d, &logs, x);
             }
         });

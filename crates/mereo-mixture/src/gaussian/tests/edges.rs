@@ -92,8 +92,8 @@ fn nothing_to_learn_from_is_an_error() {
         GmmParams::new(usize::MAX),
         GmmParams { variance_floor: f64::NAN, ..GmmParams::new(1) },
         GmmParams { variance_floor: -1.0, ..GmmParams::new(1) },
-        GmmParams { shrinkage: 1.0, ..GmmParams::new(1) },
-        GmmParams { shrinkage: f64::NAN, ..GmmParams::with(1, Covariance::Full) },
+        GmmParams { shrinkage: Some(1.0), ..GmmParams::with(1, Covariance::Tied) },
+        GmmParams { shrinkage: Some(f64::NAN), ..GmmParams::with(1, Covariance::Full) },
     ] {
         let result = fit(&params, &two(), &Plan::default(), &Context::new(0), &mut Silent);
         assert!(result.unwrap_err().to_string().starts_with("option `"));
