@@ -14,9 +14,9 @@ pub mod write;
 pub use kind::{Kind, detect};
 pub use patches::{patches, prepare_patch};
 pub use read::{
-    Answered, AnySource, ColumnTold, Expected, Kinds, Pair, Pixels, ReadOptions, Said, Told,
-    header, open_stream, read, read_answers, read_bytes, read_labels, read_pairs, read_pixels,
-    read_told,
+    Answered, AnySource, ColumnTold, Expected, Kinds, LeastRatings, Pair, Pixels, ReadOptions,
+    Said, Told, header, open_stream, read, read_answers, read_bytes, read_labels, read_pairs,
+    read_pixels, read_told,
 };
 
 /// The tasks of this crate, to be answered where rows are.

@@ -7,6 +7,7 @@ mod entries;
 mod idx;
 pub(crate) mod images;
 mod input;
+mod least;
 pub(crate) mod mixed;
 mod npy;
 mod npz;
@@ -29,6 +30,7 @@ use mereo_core::{Absent, AnyTable, Error, Place, Result, Source};
 use crate::Kind;
 use crate::kind::kind_of;
 pub(crate) use input::{Input, Sample};
+pub use least::LeastRatings;
 pub use mixed::{ColumnTold, Expected, Kinds, Said, Told};
 pub use pairs::{Answered, Pair, read_answers, read_pairs};
 pub use pixels::{Pixels, read_labels, read_pixels};
@@ -65,6 +67,8 @@ pub struct ReadOptions {
     pub resize: Option<(usize, usize)>,
     /// What a cell that a sparse npz does not store means; zero if not given.
     pub absent: Option<Absent>,
+    /// Users and items with fewer ratings are left out.
+    pub least_ratings: Option<LeastRatings>,
     /// How many bytes packed data may unpack to; 8 GiB if not given. It guards against small
     /// files made to fill the memory.
     pub most_bytes: Option<u64>,
@@ -253,7 +257,10 @@ fn read_input(
         (Kind::Ratings, _) => ratings::parse(input, path, options)?.into(),
         (Kind::Words, _) => words::parse(input, path)?.into(),
     };
-    with_rows(table).map(untold)
+    let table = with_rows(table)?;
+    let Some(least) = options.least_ratings else { return Ok(untold(table)) };
+    let (table, left_out) = least.keep(table)?;
+    Ok((table, Told { notices: left_out.into_iter().collect(), ..Told::default() }))
 }
 
 /// Reads data whose columns may hold words.
@@ -334,7 +341,7 @@ impl ReadOptions {
     /// An option that does nothing for this kind is a misunderstanding, better told than ignored.
     fn check(&self, kind: Kind) -> Result<()> {
         use Kind::{Arrow, Csv, Idx, Images, Npy, Npz, Parquet, Ratings, Xlsx};
-        let uses: [(&str, bool, &[Kind]); 9] = [
+        let uses: [(&str, bool, &[Kind]); 10] = [
             ("header", self.header.is_some(), &[Csv, Xlsx, Ratings]),
             ("label", self.label.is_some(), &[Csv, Xlsx, Parquet, Arrow, Npy, Npz, Idx]),
             ("weight", self.weight.is_some(), &[Csv, Xlsx, Parquet, Arrow, Npz]),
@@ -344,6 +351,7 @@ impl ReadOptions {
             ("drop", !self.drop.is_empty(), &[Csv, Xlsx, Parquet, Arrow]),
             ("id", self.id.is_some(), &[Csv, Xlsx, Parquet, Arrow]),
             ("absent", self.absent.is_some(), &[Npz]),
+            ("least-ratings", self.least_ratings.is_some(), &[Ratings, Npz]),
         ];
         for (option, given, kinds) in uses {
             if given && !kinds.contains(&kind) {
