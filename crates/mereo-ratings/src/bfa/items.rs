@@ -1,5 +1,6 @@
 //! What is believed of columns, and what follows of rows: see the [module](super).
 
+use super::ordinal::Cuts;
 use mereo_core::math::{HALF_LOG_TWO_PI, cholesky, cholesky_inverse, cholesky_solve, dot, packed};
 
 /// Moments of `l̃ = (w, 1, c)` of every column, N + 2 numbers each.
@@ -25,6 +26,15 @@ pub(super) struct Row {
     pub(super) covariance: Vec<f64>,
     factor: Vec<f64>,
     work: Vec<f64>,
+}
+
+impl Row {
+    /// A row of which nothing but the prior's mean is said.
+    pub(super) fn of_nobody(hidden: usize) -> Self {
+        let mut mean = vec![0.0; hidden];
+        mean.push(1.0);
+        Self { mean, covariance: vec![0.0; packed(hidden)], ..Self::default() }
+    }
 }
 
 impl Items {
@@ -121,6 +131,72 @@ impl Items {
         -1e300
     }
 
+    /// The same of a row whose cells show levels: see [`ordinal`](super::ordinal). `told` becomes what is expected of each latent value: its
+    /// mean given the row alone, and given its level too.
+    pub(super) fn understand_levels(
+        &self,
+        cuts: &Cuts,
+        cells: &[(usize, f64)],
+        row: &mut Row,
+        told: &mut Vec<(f64, f64)>,
+    ) -> f64 {
+        const MOST_TURNS: usize = 200;
+        const NEAR: f64 = 1e-9;
+        let n = self.factors + 1;
+        let small = packed(n);
+        let mut precision = vec![0.0; small];
+        for i in 0..n {
+            precision[packed(i) + i] = if i < self.factors { 1.0 } else { self.bias_precision };
+        }
+        // Σ E[l c] and Σ E[c²].
+        let (mut with_offset, mut offsets) = (vec![0.0; n], 0.0);
+        for &(column, _) in cells {
+            let second = self.second_of(column);
+            precision.iter_mut().zip(second).for_each(|(p, s)| *p += s);
+            with_offset.iter_mut().zip(&second[small..]).for_each(|(w, s)| *w += s);
+            offsets += second[small + n];
+        }
+        row.factor.clone_from(&precision);
+        let log_determinant = cholesky(&mut row.factor, n).unwrap_or(0.0);
+        row.covariance.clear();
+        row.covariance.resize(small, 0.0);
+        row.work.resize(n, 0.0);
+        cholesky_inverse(&row.factor, n, &mut row.covariance, &mut row.work);
+        row.mean.clear();
+        row.mean.resize(n, 0.0);
+        row.mean.push(1.0);
+        let mut hidden = vec![0.0; n];
+        for turn in 0..=MOST_TURNS {
+            told.clear();
+            hidden.iter_mut().zip(&with_offset).for_each(|(h, w)| *h = -w);
+            let mut cost = 0.0;
+            for &(column, x) in cells {
+                let mean = self.mean_of(column);
+                let m = dot(mean, &row.mean);
+                let (log, apart) = cuts.look(x, m);
+                cost -= 2.0 * log + m * m;
+                told.push((m, m + apart));
+                hidden.iter_mut().zip(mean).for_each(|(h, l)| *h += l * (m + apart));
+            }
+            cholesky_solve(&row.factor, n, &mut hidden);
+            let moved =
+                hidden.iter().zip(&row.mean).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            if turn < MOST_TURNS && moved > NEAR {
+                row.mean[..n].copy_from_slice(&hidden);
+                continue;
+            }
+            for i in 0..n {
+                for j in 0..=i {
+                    let once = if i == j { 1.0 } else { 2.0 };
+                    cost += once * precision[packed(i) + j] * row.mean[i] * row.mean[j];
+                }
+                cost += 2.0 * row.mean[i] * with_offset[i];
+            }
+            return 0.5 * (self.bias_precision.ln() - log_determinant - cost - offsets);
+        }
+        f64::MIN
+    }
+
     /// Mean and variance of a cell of such a row.
     pub(super) fn predict(&self, column: usize, row: &Row) -> (f64, f64) {
         let n = self.factors + 1;
@@ -161,6 +237,64 @@ mod tests {
         assert!((variance - (other - cross * cross / own)).abs() < 1e-12);
         let exact = mereo_core::math::normal_log_density(2.5, c[0], own);
         assert!((bound - exact).abs() < 1e-12, "{bound} {exact}");
+    }
+
+    /// One column known exactly, one rating: everything there is can be integrated by small steps.
+    #[test]
+    fn levels_of_a_row_are_as_quadrature_says() {
+        use crate::levels::Levels;
+        use mereo_core::math::{normal_cdf, normal_density};
+        let (w, c, lambda) = (0.9, 0.3, 4.0f64);
+        let items = Items::new(1, vec![w, 1.0, c], &[0.0; 3], vec![1.0], lambda);
+        let cuts = Cuts::checked(vec![1.0, 2.0, 3.0, 4.0], vec![-1.0, 0.1, 1.2]).unwrap();
+        let spread = (w * w + 1.0 / lambda).sqrt();
+        let mut total = 0.0;
+        for level in 0..4 {
+            let ends = [f64::NEG_INFINITY, -1.0, 0.1, 1.2, f64::INFINITY];
+            // η = wz + b is Gaussian: P(level) and the mean of η given it.
+            let (mut exact, mut mean) = (0.0, 0.0);
+            for i in 0..40_000 {
+                let u = -8.0 + 16.0 * (f64::from(i) + 0.5) / 40_000.0;
+                let eta = spread * u;
+                let inside =
+                    normal_cdf(ends[level + 1] - c - eta) - normal_cdf(ends[level] - c - eta);
+                let share = inside * normal_density(u) * 16.0 / 40_000.0;
+                exact += share;
+                mean += share * eta;
+            }
+            mean /= exact;
+            total += exact;
+            let (mut row, mut told) = (Row::default(), Vec::new());
+            let x = 1.0 + level as f64;
+            let bound = items.understand_levels(&cuts, &[(0, x)], &mut row, &mut told);
+            // A lower bound, and a close one: latent value and row are taken to be independent.
+            assert!(
+                bound <= exact.ln() + 1e-9 && bound > exact.ln() - 0.15,
+                "{bound} {}",
+                exact.ln()
+            );
+            let found = w * row.mean[0] + row.mean[1];
+            assert!((found - mean).abs() < 0.2 * spread, "{found} {mean}");
+            // Nowhere else is it higher: the bound of any other mean, from its definition.
+            let of = |z: f64, b: f64| {
+                let m = w * z + b + c;
+                let (log, _) = cuts.look(x, m);
+                let p = [1.0 + w * w, w, lambda + 1.0];
+                let determinant = p[0] * p[2] - p[1] * p[1];
+                let s = [p[2] / determinant, -p[1] / determinant, p[0] / determinant];
+                let spread = w * w * s[0] + 2.0 * w * s[1] + s[2];
+                let divergence = s[0] + lambda * s[2] + z * z + lambda * b * b - 2.0
+                    + determinant.ln()
+                    - lambda.ln();
+                log - 0.5 * spread - 0.5 * divergence
+            };
+            assert!((of(row.mean[0], row.mean[1]) - bound).abs() < 1e-9);
+            for (dz, db) in [(0.01, 0.0), (-0.01, 0.0), (0.0, 0.01), (0.0, -0.01)] {
+                assert!(of(row.mean[0] + dz, row.mean[1] + db) < bound);
+            }
+        }
+        assert!((total - 1.0).abs() < 1e-6);
+        assert_eq!(cuts.levels, Levels(vec![1.0, 2.0, 3.0, 4.0]));
     }
 
     /// What is not known of a column adds to the variance: against draws of everything.

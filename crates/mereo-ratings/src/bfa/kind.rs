@@ -6,10 +6,12 @@ use mereo_core::math::packed;
 use mereo_core::slots::Survey;
 use mereo_core::{
     Context, Learned, Manifest, Model, ModelFile, Observer, Options, ParamInfo, Params, Plan, Real,
-    Result, Source, Training, learn, read_options,
+    Result, Source, Training, gather, learn, read_options,
 };
 
+use super::ordinal::Cuts;
 use super::{Bfa, BfaLearner};
+use crate::levels::{CountsTask, Levels};
 use crate::scale::Scale;
 use crate::{check_size, check_strength};
 
@@ -26,13 +28,15 @@ mereo_core::params! {
         pub factors: usize;
         /// Rows of usual noise that each column is taken to have been seen in beside those there are.
         pub noise_rows: f64 = 10.0;
+        /// Take cells for ordered levels, with cut points between them that are learned, rather than for numbers.
+        pub ordinal: bool = false;
     }
 }
 
 impl BfaParams {
     /// A model of this size with everything else at its default.
     pub fn new(factors: usize) -> Self {
-        Self { factors, noise_rows: 10.0 }
+        Self { factors, noise_rows: 10.0, ordinal: false }
     }
 
     /// Whether a model like this can be learned at all.
@@ -70,11 +74,21 @@ fn fit_as<T: Real>(
     mereo_core::slots::refuse_words(source.about(), source.columns())?;
     check_size("factors", params.factors, packed(params.factors + 2), source.columns())?;
     let survey = Survey::<T>::of(source, context)?;
-    let learner = BfaLearner {
-        params: params.clone(),
-        scale: Scale::of(&survey.moments),
-        facts: survey.facts(),
-    };
+    let mut scale = Scale::of(&survey.moments);
+    let mut cuts = None;
+    if params.ordinal {
+        let levels = Levels::of(source, context)?;
+        let (columns, count) = (source.columns(), levels.len());
+        let task = CountsTask { levels, columns };
+        let counts = gather(source, context, &task)?.0;
+        let mut weights = vec![0.0; count];
+        counts.iter().enumerate().for_each(|(i, n)| weights[i % count] += n);
+        cuts = Some(Cuts::of(task.levels, &weights));
+        // Latent values have an origin and a unit of their own.
+        scale.overall.fill(0.0);
+        scale.drawn.fill(0.0);
+    }
+    let learner = BfaLearner { params: params.clone(), scale, cuts, facts: survey.facts() };
     let start = |restart: usize| Ok(learner.start(restart, context));
     let Learned { state, training } =
         learn::<T, _>(&learner, start, source, plan, context, observer)?;
@@ -107,10 +121,12 @@ impl Model for Bfa {
         "Ratings by biases and factors: Bayesian factor analysis of sparse tables";
     const ABOUT: &'static str = "A cell is what its column is like, plus what its row is like, plus factors that both \
         have in common. Loadings and means of columns are not chosen but averaged over what they may be, so that \
-        columns seen in few rows are not believed too readily. Best for predicting ratings; columns share a scale.";
+        columns seen in few rows are not believed too readily. With --ordinal, ratings are ordered levels with learned cut points rather than \
+        numbers. Best for predicting ratings; columns share a scale.";
     const EXAMPLES: &'static [&'static str] = &[
         "mereo fit bfa u.data --factors 10 -o bfa.safetensors",
         "mereo fit bfa ratings.csv --factors 30 --passes 200 -o bfa.safetensors",
+        "mereo fit bfa u.data --factors 10 --ordinal -o bfa.safetensors",
     ];
     type Params = BfaParams;
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::BfaParams;
 use super::items::{Items, Row};
+use super::ordinal::{Cuts, SETTLED};
 use crate::scale::Scale;
 
 /// What the gamma priors of precisions begin with: next to nothing.
@@ -32,6 +33,8 @@ pub(crate) struct State {
     pub(super) precision: Vec<f64>,
     /// λ.
     pub(super) bias_precision: f64,
+    /// If cells show levels.
+    pub(super) cuts: Option<Cuts>,
 }
 
 /// Learns posteriors of columns.
@@ -39,6 +42,8 @@ pub(crate) struct State {
 pub(crate) struct BfaLearner {
     pub(super) params: BfaParams,
     pub(super) scale: Scale,
+    /// Levels and first cut points, if cells show levels.
+    pub(super) cuts: Option<Cuts>,
     pub(super) facts: Facts,
 }
 
@@ -53,6 +58,8 @@ pub(crate) struct BfaStatistics {
     squares: Vec<f64>,
     /// `Σ w E[b²]`.
     biases: f64,
+    /// How often each level has which expectation, if cells show levels.
+    counts: Vec<f64>,
     bound: f64,
 }
 
@@ -62,6 +69,7 @@ impl Statistics for BfaStatistics {
             (&mut self.second, &other.second),
             (&mut self.cross, &other.cross),
             (&mut self.squares, &other.squares),
+            (&mut self.counts, &other.counts),
         ];
         for (own, theirs) in pairs {
             own.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
@@ -71,7 +79,7 @@ impl Statistics for BfaStatistics {
     }
 
     fn reset(&mut self) {
-        for sums in [&mut self.second, &mut self.cross, &mut self.squares] {
+        for sums in [&mut self.second, &mut self.cross, &mut self.squares, &mut self.counts] {
             sums.fill(0.0);
         }
         (self.biases, self.bound) = (0.0, 0.0);
@@ -103,13 +111,16 @@ impl BfaLearner {
         }
         let mut precision = vec![1.0 / (FIRST * FIRST); n];
         precision.push(4.0);
+        // Latent values are measured in units of their noise.
+        let noise = if self.cuts.is_some() { 1.0 } else { 0.7 };
         let state = State {
             mean,
             covariance,
-            noise: vec![0.7; d],
-            usual_noise: 0.7,
+            noise: vec![noise; d],
+            usual_noise: noise,
             precision,
             bias_precision: 6.0,
+            cuts: self.cuts.clone(),
         };
         Start { state, how: "small random loadings".into() }
     }
@@ -198,7 +209,7 @@ impl BfaLearner {
         }
         let nu = self.params.noise_rows;
         let rows = second[large - 1] + nu;
-        let noise = if rows > 0.0 {
+        let noise = if rows > 0.0 && state.cuts.is_none() {
             ((left.max(0.0) + nu * state.usual_noise) / rows).max(FLOOR)
         } else {
             state.noise[d]
@@ -210,6 +221,7 @@ impl BfaLearner {
 /// What looking at rows needs.
 pub(crate) struct Prepared {
     items: Items,
+    cuts: Option<Cuts>,
     log_prior: f64,
 }
 
@@ -219,6 +231,8 @@ pub(crate) struct Work {
     cells: RowCells,
     row: Row,
     second: Vec<f64>,
+    inward: Vec<(usize, f64)>,
+    told: Vec<(f64, f64)>,
 }
 
 impl<T: Real> Learner<T> for BfaLearner {
@@ -232,8 +246,16 @@ impl<T: Real> Learner<T> for BfaLearner {
         self.facts
     }
 
+    fn settled_from(&self) -> usize {
+        if self.cuts.is_some() { SETTLED } else { 0 }
+    }
+
     fn prepare(&self, state: &State, _pass: Pass) -> Prepared {
-        Prepared { items: self.items(state), log_prior: self.log_prior(state) }
+        Prepared {
+            items: self.items(state),
+            cuts: state.cuts.clone(),
+            log_prior: self.log_prior(state),
+        }
     }
 
     fn statistics(&self) -> BfaStatistics {
@@ -243,6 +265,7 @@ impl<T: Real> Learner<T> for BfaLearner {
             cross: vec![0.0; d * q],
             squares: vec![0.0; d],
             biases: 0.0,
+            counts: self.cuts.as_ref().map_or_else(Vec::new, Cuts::empty_counts),
             bound: 0.0,
         }
     }
@@ -260,7 +283,7 @@ impl<T: Real> Learner<T> for BfaLearner {
     ) {
         let n = self.params.factors;
         let (q, large) = (n + 2, packed(n + 2));
-        let Work { cells, row, second } = work;
+        let Work { cells, row, second, inward, told } = work;
         if batch.first_row == 0 {
             statistics.bound += prepared.log_prior;
         }
@@ -270,8 +293,23 @@ impl<T: Real> Learner<T> for BfaLearner {
                 continue;
             }
             cells.take(batch, number);
-            let inward = |(d, x): (usize, f64)| (d, self.scale.inward(d, x));
-            statistics.bound += weight * prepared.items.understand(cells.iter().map(inward), row);
+            inward.clear();
+            match &prepared.cuts {
+                None => {
+                    inward.extend(cells.iter().map(|(d, x)| (d, self.scale.inward(d, x))));
+                    statistics.bound +=
+                        weight * prepared.items.understand(inward.iter().copied(), row);
+                }
+                Some(cuts) => {
+                    inward.extend(cells.iter());
+                    let bound = prepared.items.understand_levels(cuts, inward, row, told);
+                    statistics.bound += weight * bound;
+                    for ((_, x), (m, y)) in inward.iter_mut().zip(&*told) {
+                        cuts.count(&mut statistics.counts, *x, *m, weight);
+                        *x = *y;
+                    }
+                }
+            }
             second.clear();
             for i in 0..q {
                 for j in 0..=i {
@@ -280,7 +318,7 @@ impl<T: Real> Learner<T> for BfaLearner {
                 }
             }
             statistics.biases += second[packed(n) + n];
-            for (d, y) in cells.iter().map(inward) {
+            for &(d, y) in &*inward {
                 let own = &mut statistics.second[d * large..(d + 1) * large];
                 own.iter_mut().zip(&*second).for_each(|(a, s)| *a += s);
                 let own = &mut statistics.cross[d * q..(d + 1) * q];
@@ -291,10 +329,17 @@ impl<T: Real> Learner<T> for BfaLearner {
     }
 
     fn bound(&self, statistics: &BfaStatistics) -> f64 {
-        statistics.bound - self.scale.log_scale
+        // Of levels there are probabilities, not densities.
+        statistics.bound - if self.cuts.is_some() { 0.0 } else { self.scale.log_scale }
     }
 
-    fn update(&self, state: &mut State, statistics: &BfaStatistics, _pass: Pass) -> Vec<String> {
+    fn update(&self, state: &mut State, statistics: &BfaStatistics, pass: Pass) -> Vec<String> {
+        if let Some(cuts) =
+            state.cuts.as_mut().filter(|_| pass.pass < SETTLED && pass.pass % 2 == 1)
+        {
+            cuts.move_to(&statistics.counts);
+            return Vec::new();
+        }
         let (n, d) = (self.params.factors, self.scale.columns());
         let (q, small) = (n + 2, packed(n + 1));
         let columns = map_in_parallel(d, |column| self.column(state, statistics, column));
@@ -314,8 +359,10 @@ impl<T: Real> Learner<T> for BfaLearner {
         }
         let weight = self.facts.weight + 2.0 * GAMMA;
         state.bias_precision = weight / (statistics.biases + 2.0 * GAMMA);
-        let inverse: f64 = state.noise.iter().map(|v| 1.0 / v).sum();
-        state.usual_noise = (d as f64 / inverse).max(FLOOR);
+        if state.cuts.is_none() {
+            let inverse: f64 = state.noise.iter().map(|v| 1.0 / v).sum();
+            state.usual_noise = (d as f64 / inverse).max(FLOOR);
+        }
         Vec::new()
     }
 }

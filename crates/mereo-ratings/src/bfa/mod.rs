@@ -26,11 +26,14 @@
 //!
 //! **Predictions** are Gaussian with mean `E[l̃]·E[z̃]` and variance `ψ + E[l̃]ᵀ C_z E[l̃] + E[z̃]ᵀ C_l E[z̃] + tr(C_z C_l)`, the C being
 //! the covariances: they are less sure of rows and of columns of which little is known.
+//!
+//! With [`BfaParams::ordinal`] a cell is not a number but a level that a latent number shows (`ordinal.rs`).
 
 mod items;
 mod kind;
 mod learner;
 mod model;
+mod ordinal;
 
 pub use kind::{BfaParams, fit};
 pub(crate) use learner::BfaLearner;

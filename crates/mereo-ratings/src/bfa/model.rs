@@ -11,6 +11,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::items::{Items, Row};
 use super::learner::{BfaLearner, State};
+use super::ordinal::Cuts;
 
 /// Learned Bayesian factor analysis.
 ///
@@ -33,8 +34,8 @@ use super::learner::{BfaLearner, State};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Bfa {
-    /// `[D]`.
-    mean: Vec<f64>,
+    /// `[D]`: expected means, of latent values where cells show levels.
+    centre: Vec<f64>,
     /// `[N, D]`.
     component: Vec<f64>,
     /// `[D, packed N + 1]`: of loadings and mean.
@@ -45,24 +46,34 @@ pub struct Bfa {
     /// `[N]`.
     explained: Vec<f64>,
     items: Items,
+    /// If cells show levels: the latent values' cut points, and `[D]` what each column is expected to show.
+    cuts: Option<Cuts>,
+    shown: Vec<f64>,
 }
 
 impl PartialEq for Bfa {
     fn eq(&self, other: &Self) -> bool {
-        self.mean == other.mean
+        self.centre == other.centre
             && self.component == other.component
             && self.covariance == other.covariance
             && self.noise == other.noise
             && self.bias_variance == other.bias_variance
+            && self.cuts == other.cuts
     }
 }
 
 impl Bfa {
     pub(super) fn of(learner: &BfaLearner, state: &State) -> Self {
         let (scale, n) = (&learner.scale, learner.params.factors);
-        let (q, unit, square) = (n + 2, scale.unit, scale.unit * scale.unit);
-        let d = scale.columns();
-        let mean = (0..d).map(|column| scale.outward(column, state.mean[column * q + n + 1]));
+        let (q, d) = (n + 2, scale.columns());
+        let latent = state.cuts.is_some();
+        let unit = if latent { 1.0 } else { scale.unit };
+        let square = unit * unit;
+        let offset = |column: usize| state.mean[column * q + n + 1];
+        let of = |column: usize| {
+            if latent { offset(column) } else { scale.outward(column, offset(column)) }
+        };
+        let mean = (0..d).map(of);
         let component = (0..n * d).map(|i| unit * state.mean[i % d * q + i / d]).collect();
         Self::new(
             mean.collect(),
@@ -70,6 +81,7 @@ impl Bfa {
             state.covariance.iter().map(|v| v * square).collect(),
             state.noise.iter().map(|v| v * square).collect(),
             square / state.bias_precision,
+            state.cuts.clone(),
         )
     }
 
@@ -79,23 +91,35 @@ impl Bfa {
         covariance: Vec<f64>,
         noise: Vec<f64>,
         bias_variance: f64,
+        cuts: Option<Cuts>,
     ) -> Self {
         let d = mean.len();
         let n = component.len() / d;
-        // Cells are measured from their column's mean, so that offsets cost no precision.
+        // Cells are measured from their column's mean, so that offsets cost no precision. Latent values are not.
         let mut loading = Vec::with_capacity(d * (n + 2));
         for column in 0..d {
             loading.extend((0..n).map(|i| component[i * d + column]));
-            loading.extend([1.0, 0.0]);
+            loading.extend([1.0, if cuts.is_some() { mean[column] } else { 0.0 }]);
         }
         let items = Items::new(n, loading, &covariance, noise.clone(), 1.0 / bias_variance);
         let explained = component.chunks_exact(d).map(|w| w.iter().map(|w| w * w).sum()).collect();
-        Self { mean, component, covariance, noise, bias_variance, explained, items }
+        let shown = match &cuts {
+            None => mean.clone(),
+            Some(cuts) => {
+                let nobody = Row::of_nobody(n + 1);
+                let of = |column: usize| {
+                    cuts.predict(items.predict(column, &nobody).0, noise[column]).mean()
+                };
+                (0..d).map(of).collect()
+            }
+        };
+        let centre = mean;
+        Self { centre, component, covariance, noise, bias_variance, explained, items, cuts, shown }
     }
 
     /// Number of columns, D.
     pub fn columns(&self) -> usize {
-        self.mean.len()
+        self.centre.len()
     }
 
     /// Number of factors, N.
@@ -103,14 +127,14 @@ impl Bfa {
         self.items.factors
     }
 
-    /// `[D]`: the expected mean of each column.
+    /// `[D]`: the expected mean of each column; where cells show levels, what a row of no factors is expected to show.
     pub fn mean(&self) -> &[f64] {
-        &self.mean
+        &self.shown
     }
 
     /// Takes a model out of a file: `mean [D]`, `component [N, D]`, `covariance [D, (N+1)(N+2)/2]` of each column's
-    /// loadings and mean, the lower triangle row by row, `noise [D]` and `bias_variance [1]`. `path` is what errors call
-    /// the file.
+    /// loadings and mean, the lower triangle row by row, `noise [D]` and `bias_variance [1]`; where cells show levels also `level [L]` and
+    /// `cut [L-1]`, and the others are of latent values. `path` is what errors call the file.
     pub fn from_file(mut file: ModelFile, path: &Path) -> Result<Self> {
         let shape = match file.get("component").map(|t| t.shape.as_slice()) {
             Some(&[n, d]) => [n, d],
@@ -132,25 +156,42 @@ impl Bfa {
                 return Err(Error::model_file(path, problem));
             }
         }
-        Ok(Self::new(mean, component, covariance, noise, bias_variance))
+        let cuts = match file.get("level").map(|t| t.shape.clone()).as_deref() {
+            Some(&[levels]) => {
+                let level = file.take_means("level", &[levels], path)?;
+                let cut = file.take_means("cut", &[levels.saturating_sub(1)], path)?;
+                let checked = Cuts::checked(level, cut);
+                Some(checked.map_err(|e| Error::model_file(path, e.to_string()))?)
+            }
+            _ => None,
+        };
+        Ok(Self::new(mean, component, covariance, noise, bias_variance, cuts))
     }
 
     /// The model as a file with this manifest.
     pub fn to_file(&self, manifest: Manifest) -> ModelFile {
         let (n, d) = (self.factors(), self.columns());
         let mut file = ModelFile::new(manifest);
-        file.insert("mean", Tensor::new(vec![d], self.mean.clone()));
+        file.insert("mean", Tensor::new(vec![d], self.centre.clone()));
         file.insert("component", Tensor::new(vec![n, d], self.component.clone()));
         file.insert("covariance", Tensor::new(vec![d, packed(n + 1)], self.covariance.clone()));
         file.insert("noise", Tensor::new(vec![d], self.noise.clone()));
         file.insert("bias_variance", Tensor::new(vec![1], vec![self.bias_variance]));
+        if let Some(cuts) = &self.cuts {
+            file.insert("level", Tensor::new(vec![cuts.levels.len()], cuts.levels.0.clone()));
+            file.insert("cut", Tensor::new(vec![cuts.cuts.len()], cuts.cuts.clone()));
+        }
         file
     }
 
     /// Finds what is to be believed of a row of a batch; returns its bound.
     fn understand<T: Real>(&self, batch: &Batch<'_, T>, number: usize, row: &mut Row) -> f64 {
         let mut cells = Vec::with_capacity(batch.stored(number));
-        batch.for_each_observed(number, |d, x| cells.push((d, x.to_f64() - self.mean[d])));
+        if let Some(cuts) = &self.cuts {
+            batch.for_each_observed(number, |d, x| cells.push((d, x.to_f64())));
+            return self.items.understand_levels(cuts, &cells, row, &mut Vec::new());
+        }
+        batch.for_each_observed(number, |d, x| cells.push((d, x.to_f64() - self.centre[d])));
         self.items.understand(cells.into_iter(), row)
     }
 
@@ -166,7 +207,7 @@ impl Components for Bfa {
         ComponentsView {
             columns: self.columns(),
             component: &self.component,
-            mean: Some(&self.mean),
+            mean: Some(&self.shown),
             explained_variance: Some(&self.explained),
             total_variance: None,
         }
@@ -203,13 +244,19 @@ impl<T: Real> Reconstruct<T> for Bfa {
         Some(self.columns())
     }
 
-    /// `E[c] + E[b] + E[w]·E[z]`, in every column.
+    /// `E[c] + E[b] + E[w]·E[z]`, in every column; the expected level, where cells show levels.
     fn reconstruct_batch(&self, batch: &Batch<'_, T>, out: &mut [T]) {
         let mut row = Row::default();
         for (number, out) in out.chunks_exact_mut(self.columns().max(1)).enumerate() {
             self.understand(batch, number, &mut row);
             for (column, out) in out.iter_mut().enumerate() {
-                let x = self.mean[column] + self.apart(&row.mean, column);
+                let x = match &self.cuts {
+                    None => self.centre[column] + self.apart(&row.mean, column),
+                    Some(cuts) => {
+                        let (mean, variance) = self.items.predict(column, &row);
+                        cuts.predict(mean, variance).mean()
+                    }
+                };
                 *out = T::from_f64(x.clamp(-T::LARGEST, T::LARGEST));
             }
         }
@@ -239,7 +286,7 @@ impl<T: Real> PredictCells<T> for Bfa {
         Some(self.columns())
     }
 
-    /// Gaussian, as sure as row and column are known.
+    /// Gaussian, as sure as row and column are known; probabilities of levels, where cells show levels.
     fn predict_cells_batch(
         &self,
         batch: &Batch<'_, T>,
@@ -251,7 +298,12 @@ impl<T: Real> PredictCells<T> for Bfa {
             self.understand(batch, own[0].0, &mut row);
             for &(_, column) in own {
                 let (apart, variance) = self.items.predict(column, &row);
-                let mean = self.mean[column] + apart;
+                if let Some(cuts) = &self.cuts {
+                    visit(at, &cuts.predict(apart, variance));
+                    at += 1;
+                    continue;
+                }
+                let mean = self.centre[column] + apart;
                 let share = Normal { weight: 1.0, mean, variance };
                 visit(at, &CellPrediction::normals(vec![share]));
                 at += 1;
@@ -262,7 +314,7 @@ impl<T: Real> PredictCells<T> for Bfa {
 
 impl Sample for Bfa {
     fn columns(&self) -> usize {
-        self.mean.len()
+        self.centre.len()
     }
 
     fn sample_row(&self, random: &mut Random, noise: bool, row: &mut [f64]) {
@@ -270,10 +322,17 @@ impl Sample for Bfa {
         let mut hidden: Vec<f64> = (0..=n).map(|_| StandardNormal.sample(random)).collect();
         hidden[n] *= self.bias_variance.sqrt();
         for (column, x) in row.iter_mut().enumerate() {
-            *x = self.mean[column] + self.apart(&hidden, column);
+            *x = self.centre[column] + self.apart(&hidden, column);
             if noise {
                 let normal: f64 = StandardNormal.sample(random);
                 *x += self.noise[column].sqrt() * normal;
+            }
+            if let Some(cuts) = &self.cuts {
+                *x = if noise {
+                    cuts.level(*x)
+                } else {
+                    cuts.predict(*x, self.noise[column]).mean()
+                };
             }
         }
     }
