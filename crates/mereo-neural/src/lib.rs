@@ -6,9 +6,13 @@
 //! networks are learned as all else is: the same bytes on any number of threads, checkpoints that resume
 //! exactly, streams, weights, missing cells.
 
+#[macro_use]
+mod options;
+
 pub mod ae;
 pub mod vae;
 
+mod coder;
 mod codes;
 mod describe;
 mod layers;
@@ -24,6 +28,7 @@ mod weights;
 mod gradients;
 
 pub use ae::{Ae, AeClasses, AeParams, Loss};
+pub use coder::Filters;
 pub use optimise::{Optimiser, RateSchedule};
 pub use vae::{DecoderKind, Vae, VaeParams, Variance};
 

@@ -16,7 +16,7 @@ const LANES: usize = 16;
 /// Replaces outputs by slopes and returns the sum of one row; `cells` are NaN where missing, `weights` are of
 /// cells, `precision` divides squares.
 #[inline(always)]
-fn squares<T: Real>(cells: &[T], outputs: &mut [T], factor: impl Fn(usize) -> T) -> f64 {
+pub(crate) fn squares<T: Real>(cells: &[T], outputs: &mut [T], factor: impl Fn(usize) -> T) -> f64 {
     let mut sums = [T::ZERO; LANES];
     let mut add = |lane: usize, c: usize, x: T, y: &mut T| {
         let apart = x - *y;

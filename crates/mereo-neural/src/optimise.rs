@@ -6,7 +6,7 @@
 //! Adam does not rescale their decay. The rate ε follows a schedule over the whole of learning.
 
 use mereo_core::math::widest;
-use mereo_core::{Error, Pass, Real, Result, Status, Told, in_parallel};
+use mereo_core::{Deal, Error, Pass, Real, Result, Status, Told, in_parallel};
 use serde::{Deserialize, Serialize};
 
 const FIRST: f64 = 0.9;
@@ -75,6 +75,11 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
+    /// How rows are dealt.
+    pub(crate) fn deal(&self) -> Deal {
+        Deal { rows: self.batch, held_out: self.held_out }
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         if !(self.rate > 0.0 && self.rate.is_finite()) {
             return Err(Error::option("rate", "a number above 0 is needed"));

@@ -98,7 +98,7 @@ impl<T: Real> Descender<T> for HeadLearner {
     }
 
     fn deal(&self) -> Deal {
-        Deal { rows: self.pace.batch, held_out: 0.0 }
+        self.pace.deal()
     }
 
     fn wants(&self, label: Option<u32>) -> bool {

@@ -8,6 +8,7 @@ use mereo_core::{
 
 use super::learner::AeLearner;
 use super::{Ae, AeClasses, AeParams, Loss, classify, codebooks, stack};
+use crate::coder::Coder;
 use crate::codes::CodesTask;
 use crate::describe;
 use crate::noise::Replaced;
@@ -55,10 +56,9 @@ fn fit_as<T: Real>(
     let picture = source.about().picture;
     let units = Units::of(&survey, picture.is_some(), plain);
     let columns = source.columns();
-    let encoder =
-        describe::encoder(params.encoder.as_deref(), columns, picture, (params.code, params.code))?;
-    let decoder =
-        describe::decoder(params.decoder.as_deref(), &encoder, params.code, columns, picture)?;
+    let code = params.code_of(columns);
+    let encoder = describe::encoder(params.encoder.as_deref(), columns, picture, (code, code))?;
+    let decoder = describe::decoder(params.decoder.as_deref(), &encoder, code, columns, picture)?;
     if params.stacked && !stack::fits(&encoder, &decoder) {
         let problem = "layers are learned one by one only if the decoder mirrors the encoder; leave --decoder out";
         return Err(Error::option("stacked", problem));
@@ -112,7 +112,7 @@ fn fit_as<T: Real>(
         units: learner.units.clone(),
         encoder: learner.encoder.clone(),
         parameters: parameters[..split].to_vec(),
-        code: params.code,
+        code,
     };
     // Who asked for a stop keeps a whole model: what remains is short, and must not be stopped again.
     let context = &context.clone().stopped_by(&Stop::default());
@@ -129,11 +129,13 @@ fn fit_as<T: Real>(
     let (mean, root) = codes.normal();
     let AeLearner { units, encoder, decoder, loss, .. } = learner;
     let model = Ae::new(super::model::Parts {
-        units,
-        encoder: (encoder, Weights::of(&parameters[..split])),
-        decoder: (decoder, Weights::of(&parameters[split..])),
+        coder: Coder {
+            units,
+            encoder: (encoder, Weights::of(&parameters[..split])),
+            decoder: (decoder, Weights::of(&parameters[split..])),
+            code,
+        },
         loss,
-        code: params.code,
         code_mean: mean,
         code_root: root,
         classifier,

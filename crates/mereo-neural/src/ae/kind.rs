@@ -24,8 +24,8 @@ impl Params for AeParams {
         AeParams::check(self)
     }
 
-    fn vectors(&self, _columns: usize) -> (&'static str, usize) {
-        ("code", self.code)
+    fn vectors(&self, columns: usize) -> (&'static str, usize) {
+        ("code", self.code_of(columns))
     }
 
     fn wants_labels(&self) -> bool {
@@ -39,14 +39,14 @@ impl Model for Ae {
         "Auto-encoder: a network that makes a code of a row, and one that makes the row again";
     const ABOUT: &'static str = "Pictures of any size or tables, with missing cells. Rows can be corrupted on the way \
         in (--noise), so that codes tell what was hidden; layers can be learned one by one (--stacked); a \
-        classifier can be learned on top from the rows that have labels (--labels); codes can be stored in few \
+        classifier can be learned on top from the rows that have labels (--classes COLUMN); codes can be stored in few \
         bits (--codebooks). The bound is minus the reconstruction error and need not rise at every pass; there \
         are no scores.";
     const EXAMPLES: &'static [&'static str] = &[
         "mereo fit ae toy:faces --code 8 --epochs 50 -o ae.safetensors",
         "mereo fit ae digits.npy --code 32 --encoder \"conv 16x3/2, relu, dense 64, relu\" -o ae.safetensors",
         "mereo fit ae digits.npy --code 1000 --noise mask:0.25 --stacked -o ae.safetensors",
-        "mereo fit ae digits.parquet --code 32 --labels digit --codebooks 4 -o ae.safetensors",
+        "mereo fit ae digits.parquet --code 32 --classes digit --codebooks 4 -o ae.safetensors",
     ];
     type Params = AeParams;
 

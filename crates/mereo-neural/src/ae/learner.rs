@@ -80,7 +80,7 @@ impl<T: Real> Descender<T> for AeLearner<T> {
     }
 
     fn deal(&self) -> Deal {
-        Deal { rows: self.pace.batch, held_out: self.pace.held_out }
+        self.pace.deal()
     }
 
     fn gradient(&self) -> Slopes<T> {

@@ -12,8 +12,9 @@ use rand_distr::{Distribution, StandardNormal};
 use super::Loss;
 use super::classify::Classifier;
 use super::codebooks::Books;
+use crate::coder::{Coder, Filters};
 use crate::layers::sigmoid_in_place;
-use crate::network::{Network, Trace};
+use crate::network::Trace;
 use crate::units::{Cells, Units};
 use crate::weights::{Weights, list_layers, network_of};
 
@@ -36,11 +37,8 @@ pub struct Ae(Parts);
 /// What it is made of.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Parts {
-    pub(super) units: Units,
-    pub(super) encoder: (Network, Weights),
-    pub(super) decoder: (Network, Weights),
+    pub(super) coder: Coder,
     pub(super) loss: Loss,
-    pub(super) code: usize,
     /// `[k]`.
     pub(super) code_mean: Vec<f64>,
     /// `[k, k]`, lower: a root of the covariance of codes.
@@ -56,23 +54,17 @@ impl Ae {
 
     /// Numbers in a code.
     pub fn code(&self) -> usize {
-        self.0.code
+        self.0.coder.code
     }
 
     /// Number of columns.
     pub fn columns(&self) -> usize {
-        self.0.units.columns()
+        self.0.coder.units.columns()
     }
 
-    /// The weights of the encoder's first layer as rows over the columns, `[outputs, D]`, if it is dense.
-    pub fn filters(&self) -> Option<&[f64]> {
-        match self.0.encoder.0.places().next()? {
-            (layer @ crate::layers::Layer::Dense { .. }, own) => {
-                let all = &self.0.encoder.1.get::<f64>()[own];
-                Some(&all[..layer.inputs() * layer.outputs()])
-            }
-            _ => None,
-        }
+    /// What the encoder's first layer looks for, if that is a dense one or a convolution.
+    pub fn filters(&self) -> Option<Filters<'_>> {
+        self.0.coder.filters()
     }
 
     /// The share of rows that each entry of each codebook is used by, `[M, N]`, if codes are quantised.
@@ -83,22 +75,19 @@ impl Ae {
 
     /// Rows made of codes `[rows, k]`, in the data's units.
     pub fn decode<T: Real>(&self, codes: &[T]) -> Vec<T> {
-        let rows = codes.len() / self.0.code.max(1);
-        let (network, weights) = &self.0.decoder;
-        let mut trace = Trace::new();
-        let mut made = network.forward(weights.get(), rows, codes, &mut trace).to_vec();
+        let mut made = self.0.coder.decoded(codes);
         if self.0.loss == Loss::CrossEntropy {
             sigmoid_in_place(&mut made);
         } else {
-            self.0.units.outward(&mut made);
+            self.0.coder.units.outward(&mut made);
         }
         made
     }
 
     fn codes<T: Real>(&self, batch: &Batch<'_, T>) -> Vec<T> {
-        let (network, weights) = &self.0.encoder;
+        let (network, weights) = &self.0.coder.encoder;
         let (mut cells, mut trace) = (Cells::default(), Trace::new());
-        self.0.units.write(batch, &mut cells);
+        self.0.coder.units.write(batch, &mut cells);
         network.forward(weights.get(), batch.rows, &cells.inputs, &mut trace).to_vec()
     }
 
@@ -106,7 +95,7 @@ impl Ae {
     fn quantise<T: Real>(&self, codes: &mut [T], mut visit: impl FnMut(usize, &[usize])) {
         let Some(books) = &self.0.books else { return };
         let mut numbers = vec![0; books.books];
-        for (row, code) in codes.chunks_exact_mut(self.0.code).enumerate() {
+        for (row, code) in codes.chunks_exact_mut(self.0.coder.code).enumerate() {
             let mut wide: Vec<f64> = code.iter().map(|z| z.to_f64()).collect();
             books.quantise(&mut wide, &mut numbers);
             code.iter_mut().zip(&wide).for_each(|(z, w)| *z = T::from_f64(*w));
@@ -131,10 +120,7 @@ impl Ae {
                 .ok_or_else(|| bad("its loss is neither \"squared\" nor \"cross-entropy\""))?,
         };
         let columns = units.columns();
-        let encoder = network_of(&file, "encoder", columns, code, path)?;
-        let decoder = network_of(&file, "decoder", code, columns, path)?;
-        let encoder_weights = Weights::take("encoder", &encoder, &mut file, path)?;
-        let decoder_weights = Weights::take("decoder", &decoder, &mut file, path)?;
+        let coder = Coder::take(units, (columns, code, code), &mut file, path)?;
         let classifier = match file.get("class_prior").map(|tensor| tensor.values.len()) {
             None => None,
             Some(classes) => {
@@ -158,34 +144,19 @@ impl Ae {
                 Some(Books { books, entries, width, entry, usage })
             }
         };
-        Ok(Self(Parts {
-            units,
-            encoder: (encoder, encoder_weights),
-            decoder: (decoder, decoder_weights),
-            loss,
-            code,
-            code_mean,
-            code_root,
-            classifier,
-            books,
-        }))
+        Ok(Self(Parts { coder, loss, code_mean, code_root, classifier, books }))
     }
 
     /// The model as a file with this manifest.
     pub fn to_file(&self, mut manifest: Manifest) -> ModelFile {
-        let Parts { units, encoder, decoder, code, .. } = &self.0;
-        list_layers(&mut manifest.params, "encoder", &encoder.0);
-        list_layers(&mut manifest.params, "decoder", &decoder.0);
+        let code = self.0.coder.code;
         if let Some(classifier) = &self.0.classifier {
             list_layers(&mut manifest.params, "classifier", &classifier.network);
         }
-        manifest.params["loss"] = serde_json::json!(self.0.loss);
-        let mut file = ModelFile::new(manifest);
-        units.put(&mut file);
-        encoder.1.put("encoder", &encoder.0, &mut file);
-        decoder.1.put("decoder", &decoder.0, &mut file);
-        file.insert("code_mean", Tensor::new(vec![*code], self.0.code_mean.clone()));
-        file.insert("code_root", Tensor::new(vec![*code; 2], self.0.code_root.clone()));
+        let mut file = self.0.coder.put(manifest);
+        file.manifest.params["loss"] = serde_json::json!(self.0.loss);
+        file.insert("code_mean", Tensor::new(vec![code], self.0.code_mean.clone()));
+        file.insert("code_root", Tensor::new(vec![code; 2], self.0.code_root.clone()));
         if let Some(Classifier { network, weights, prior }) = &self.0.classifier {
             weights.put("classifier", network, &mut file);
             file.insert("class_prior", Tensor::new(vec![prior.len()], prior.clone()));
@@ -200,7 +171,7 @@ impl Ae {
     }
 
     pub(super) fn free_numbers(&self) -> usize {
-        self.0.encoder.1.len() + self.0.decoder.1.len()
+        self.0.coder.parameters()
     }
 
     pub(super) fn class_view(&self) -> Option<ClassView<'_>> {
@@ -215,7 +186,7 @@ impl<T: Real> Encode<T> for Ae {
     }
 
     fn code_width(&self) -> usize {
-        self.0.books.as_ref().map_or(self.0.code, |books| books.books)
+        self.0.books.as_ref().map_or(self.0.coder.code, |books| books.books)
     }
 
     fn code_names(&self) -> Option<Vec<String>> {
@@ -249,12 +220,12 @@ impl<T: Real> Reconstruct<T> for Ae {
 
 impl Sample for Ae {
     fn columns(&self) -> usize {
-        self.0.units.columns()
+        self.0.coder.units.columns()
     }
 
     /// There is no noise about what a decoder makes, so that rows are the same with and without.
     fn sample_row(&self, random: &mut Random, _noise: bool, row: &mut [f64]) {
-        let Parts { code, code_mean, code_root, .. } = &self.0;
+        let Parts { coder: Coder { code, .. }, code_mean, code_root, .. } = &self.0;
         let drawn: Vec<f64> = (0..*code).map(|_| StandardNormal.sample(random)).collect();
         let codes: Vec<f64> = (0..*code)
             .map(|i| {
@@ -294,7 +265,7 @@ impl<T: Real> Classify<T> for Ae {
     ) {
         let Some(Classifier { network, weights, prior }) = &self.0.classifier else { return };
         let (mut cells, mut trace) = (Cells::default(), Trace::new());
-        self.0.units.write(batch, &mut cells);
+        self.0.coder.units.write(batch, &mut cells);
         let made = network.forward(weights.get(), batch.rows, &cells.inputs, &mut trace);
         for (made, out) in made.chunks_exact(prior.len()).zip(out.chunks_exact_mut(prior.len())) {
             out.iter_mut().zip(made).for_each(|(o, l)| *o = l.to_f64());

@@ -1,6 +1,6 @@
 //! Layers learned one by one.
 
-use mereo_core::{Context, Plan, Real, Result, Silent, Source, Start, descend};
+use mereo_core::{Context, Error, Plan, Real, Result, Silent, Source, Start, Status, descend};
 
 use super::Loss;
 use super::learner::AeLearner;
@@ -65,7 +65,18 @@ pub(super) fn start<T: Real>(
     let mut encoder: Vec<T> = whole.encoder.start(&mut random);
     let mut decoder: Vec<T> = whole.decoder.start(&mut random);
     let short = Plan { restarts: 1, checkpoints: None, ..plan.clone() };
+    let pieces = plan.checkpoints.as_ref().map(|checkpoints| checkpoints.pieces.clone());
     for (stage, (up, down)) in up.iter().zip(down.iter().rev()).enumerate() {
+        // What an interrupted run has learned of this stage is as it would be learned again.
+        let name = format!("stage {stage} of start {restart}");
+        if let Some(done) = pieces.as_ref().and_then(|pieces| pieces.get::<Vec<Vec<T>>>(&name))
+            && let [up, down] = &*done
+            && (up.len(), down.len()) == (encoder.len(), decoder.len())
+        {
+            encoder.copy_from_slice(up);
+            decoder.copy_from_slice(down);
+            continue;
+        }
         let (own, back) = (parameters_of(&whole.encoder, up), parameters_of(&whole.decoder, down));
         let layers = |network: &Network, range: &std::ops::Range<usize>| Network {
             layers: network.layers[range.clone()].to_vec(),
@@ -102,10 +113,20 @@ pub(super) fn start<T: Real>(
         let start = |_| Ok(Start { state: Walker::new(parameters.clone()), how: "stage".into() });
         let seeded = context.with_seed(context.seed().wrapping_add(stage as u64 + 1));
         let learned = descend(&learner, start, source, &short, &seeded, &mut Silent)?;
+        if learned.training.status == Status::Interrupted {
+            return Err(Error::Interrupted);
+        }
         let learned = learned.state.chosen();
         let (up, down) = learned.split_at(own.len());
         encoder[own].copy_from_slice(up);
         decoder[back].copy_from_slice(down);
+        if let Some(pieces) = &pieces {
+            pieces.keep(&[(&name, &vec![encoder.clone(), decoder.clone()])]);
+        }
+    }
+    // The loop's own checkpoints hold all of it from here on.
+    if let Some(pieces) = &pieces {
+        pieces.forget();
     }
     encoder.extend(decoder);
     Ok(Start { state: Walker::new(encoder), how: "stacked".into() })

@@ -82,6 +82,47 @@ fn a_resumed_run_ends_where_the_other_did() {
 }
 
 #[test]
+fn stacked_stages_that_were_learned_are_not_learned_again() {
+    let data = table::<f32>(5, &plane(300));
+    let encoder = Some("dense 8, tanh, dense 6, tanh".to_owned());
+    let params = AeParams { stacked: true, encoder, batch: 64, ..AeParams::new(2) };
+    let whole = fit(&params, &data, &plan(6), &Context::new(0), &mut Silent).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.ck");
+    let kept = || {
+        let mut checkpoints = Checkpoints::new(&path);
+        checkpoints.every = std::time::Duration::ZERO;
+        checkpoints.resume = true;
+        checkpoints
+    };
+    // Stopped while stages are learned: once a stage is in the file, the run ends.
+    let context = Context::new(0);
+    let (stop, checkpoints) = (context.stop().clone(), kept());
+    let pieces = checkpoints.pieces.clone();
+    let done = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            for _ in 0..60_000 {
+                if pieces.get::<Vec<Vec<f32>>>("stage 0 of start 0").is_some() {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            stop.ask();
+        });
+        let plan = Plan { checkpoints: Some(checkpoints), ..plan(6) };
+        let done = fit(&params, &data, &plan, &context, &mut Silent);
+        watch.join().unwrap();
+        done
+    });
+    // Whether it was stopped in a stage or in what followed is a matter of time; the file has the first stage or more.
+    assert!(path.exists());
+    assert!(matches!(done, Ok(_) | Err(mereo_core::Error::Interrupted)), "{done:?}");
+    let plan = Plan { checkpoints: Some(kept()), ..plan(6) };
+    let resumed = fit(&params, &data, &plan, &Context::new(0), &mut Silent).unwrap();
+    assert_eq!(resumed, whole);
+}
+
+#[test]
 fn a_masked_cell_is_told_from_the_rest_only_by_one_that_learned_to() {
     // The fifth column is the sum of the others.
     let cells: Vec<f64> = (0..600)

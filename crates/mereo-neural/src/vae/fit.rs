@@ -5,8 +5,10 @@ use mereo_core::{
     Context, Learned, Observer, Plan, Real, Result, Source, Start, Training, descend,
 };
 
+use super::layout::Layout;
 use super::learner::VaeLearner;
 use super::{DecoderKind, Vae, VaeParams, Variance};
+use crate::coder::Coder;
 use crate::describe;
 use crate::optimise::Walker;
 use crate::units::{Range, Units};
@@ -42,7 +44,11 @@ fn fit_as<T: Real>(
 ) -> Result<(Vae, Training)> {
     params.check()?;
     let plan = &Plan { passes: params.epochs.unwrap_or(plan.passes), ..plan.clone() };
-    let survey = Survey::of(source, context)?;
+    let survey = match params.decoder_kind {
+        DecoderKind::Own => Survey::of_kinds(source, context)?,
+        DecoderKind::Gaussian | DecoderKind::Bernoulli => Survey::of(source, context)?,
+    };
+    let layout = Layout::of(&survey.typical);
     let plain = params.decoder_kind == DecoderKind::Bernoulli;
     if plain {
         let range = Range::of(source, context)?;
@@ -51,18 +57,21 @@ fn fit_as<T: Real>(
             range.check_binary(source)?;
         }
     }
-    let picture = source.about().picture;
+    let picture = source.about().picture.filter(|_| layout.is_none());
     let units = Units::of(&survey, picture.is_some(), plain);
-    let (columns, code) = (source.columns(), params.code);
-    let encoder = describe::encoder(params.encoder.as_deref(), columns, picture, (code, 2 * code))?;
-    let decoder = describe::decoder(params.decoder.as_deref(), &encoder, code, columns, picture)?;
+    let (columns, code) = (source.columns(), params.code_of(source.columns()));
+    let width = layout.as_ref().map_or(columns, Layout::width);
+    let numbers = layout.as_ref().map_or_else(|| (0..columns).collect(), |l| l.numbers().to_vec());
+    let encoder = describe::encoder(params.encoder.as_deref(), width, picture, (code, 2 * code))?;
+    let decoder = describe::decoder(params.decoder.as_deref(), &encoder, code, width, picture)?;
     let fixed = (params.variance == Variance::Unit)
-        .then(|| units.scale.iter().map(|s| (1.0 / s).powi(2)).collect());
+        .then(|| numbers.iter().map(|&d| (1.0 / units.scale[d]).powi(2)).collect());
     let learner = VaeLearner {
         units,
         encoder,
         decoder,
         kind: params.decoder_kind,
+        layout,
         fixed,
         floor: params.variance_floor,
         binarise: params.binarise,
@@ -89,16 +98,25 @@ fn fit_as<T: Real>(
     let [end, both, _] = learner.ends();
     let noise = (!plain).then(|| {
         let variances = learner.variances(&parameters[both..]);
-        variances.iter().zip(&learner.units.scale).map(|(v, s)| v * s * s).collect()
+        // Of columns that are no numbers nothing is said.
+        let mut noise = vec![1.0; columns];
+        for (v, &d) in variances.iter().zip(&numbers) {
+            noise[d] = v * learner.units.scale[d].powi(2);
+        }
+        noise
     });
-    let VaeLearner { units, encoder, decoder, .. } = learner;
+    let VaeLearner { units, encoder, decoder, layout, .. } = learner;
+    let kinds = source.about().kinds.clone().unwrap_or_default();
     let model = Vae::new(super::model::Parts {
-        units,
-        encoder: (encoder, Weights::of(&parameters[..end])),
-        decoder: (decoder, Weights::of(&parameters[end..both])),
+        coder: Coder {
+            units,
+            encoder: (encoder, Weights::of(&parameters[..end])),
+            decoder: (decoder, Weights::of(&parameters[end..both])),
+            code,
+        },
+        layout: layout.map(|layout| (layout, kinds)),
         noise,
         binarise: params.binarise,
-        code,
     });
     Ok((model, training))
 }

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use mereo_core::{
-    Context, Manifest, Model, ModelFile, Observer, Options, ParamInfo, Params, Plan, Real, Result,
-    Source, Training, read_options,
+    Context, Manifest, Model, ModelFile, Observer, Options, ParamInfo, Params, Plan, Predict, Real,
+    Result, Source, Training, read_options,
 };
 
-use super::{Vae, VaeParams};
+use super::{DecoderKind, Vae, VaeParams};
 
 impl Params for VaeParams {
     type Model = Vae;
@@ -24,8 +24,12 @@ impl Params for VaeParams {
         VaeParams::check(self)
     }
 
-    fn vectors(&self, _columns: usize) -> (&'static str, usize) {
-        ("code", self.code)
+    fn takes_words(&self) -> bool {
+        self.decoder_kind == DecoderKind::Own
+    }
+
+    fn vectors(&self, columns: usize) -> (&'static str, usize) {
+        ("code", self.code_of(columns))
     }
 }
 
@@ -33,19 +37,20 @@ impl Model for Vae {
     const KIND: &'static str = "vae";
     const TITLE: &'static str =
         "Variational auto-encoder: a density whose rows are decoded from normal numbers";
-    const ABOUT: &'static str = "Pictures of any size or tables; rows may have holes, which it fills by weighted \
-        draws. Learned by a bound on the log density of observed cells, or by a tighter one (--importance); scores \
+    const ABOUT: &'static str = "Pictures of any size or tables, with counts and words as their columns have them; rows may \
+        have holes, which it fills by weighted draws. Learned by a bound on the log density of observed cells, or by a tighter one (--importance); scores \
         are that bound, or an estimate with its standard error (score --likelihood importance). It samples new \
         rows. The bound need not rise at every pass.";
     const EXAMPLES: &'static [&'static str] = &[
         "mereo fit vae toy:faces --code 4 --epochs 50 -o vae.safetensors",
         "mereo fit vae digits.npy --code 50 --encoder \"dense 200, tanh, dense 200, tanh\" --decoder-kind bernoulli \
          --binarise --importance 5 --prepare scale-all -o vae.safetensors",
+        "mereo fit vae people.csv --held-out 0.1 -o vae.safetensors",
         "mereo fit vae holes.csv --code 3 --importance 20 --held-out 0.1 -o vae.safetensors",
     ];
     type Params = VaeParams;
 
-    mereo_core::capabilities!(encode, reconstruct, score, estimate, sample);
+    mereo_core::capabilities!(encode, reconstruct, score, estimate, sample; predict);
 
     fn fit<T: Real>(
         params: &VaeParams,
@@ -67,6 +72,11 @@ impl Model for Vae {
 
     fn columns(&self) -> usize {
         Vae::columns(self)
+    }
+
+    /// A Bernoulli of numbers has probabilities where others have densities.
+    fn predictor<T: Real>(&self) -> Option<&dyn Predict<T>> {
+        (self.decoder_kind() != DecoderKind::Bernoulli).then_some(self as &dyn Predict<T>)
     }
 
     fn free_parameters(&self) -> Option<usize> {

@@ -7,6 +7,7 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use super::DecoderKind;
+use super::layout::Layout;
 use crate::layers::Given;
 use crate::loss::{cross_entropy, gaussian, scale_rows};
 use crate::network::{Network, Trace};
@@ -18,28 +19,49 @@ use crate::units::{Cells, Units, random_of};
 const FARTHEST: f64 = 15.0;
 
 /// Cells given codes: what decoders are asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(bound = "T: Real")]
-pub(crate) struct Likelihoods<T> {
-    pub(super) kind: DecoderKind,
+#[derive(Debug)]
+pub(crate) struct Likelihoods<'a, T> {
+    form: Form<'a>,
     /// `1/v` and `-½ log 2πv - log s` by column, of a Gaussian: densities are in the data's units.
     precision: Vec<T>,
     constants: Vec<f64>,
 }
 
-impl<T: Real> Likelihoods<T> {
+/// What cells are.
+#[derive(Debug)]
+enum Form<'a> {
+    Bernoulli,
+    Gaussian,
+    Own(&'a Layout),
+}
+
+impl<'a, T: Real> Likelihoods<'a, T> {
     pub(super) fn bernoulli() -> Self {
-        Self { kind: DecoderKind::Bernoulli, precision: Vec::new(), constants: Vec::new() }
+        Self { form: Form::Bernoulli, precision: Vec::new(), constants: Vec::new() }
     }
 
     /// Variances are in the units of the network.
     pub(super) fn gaussian(variance: impl Iterator<Item = f64>, units: &Units) -> Self {
+        Self::new(Form::Gaussian, variance.zip(&units.scale))
+    }
+
+    /// Of columns of several kinds: variances of the numbers.
+    pub(super) fn own(
+        layout: &'a Layout,
+        variance: impl Iterator<Item = f64>,
+        units: &Units,
+    ) -> Self {
+        let scales = layout.numbers().iter().map(|&d| &units.scale[d]);
+        Self::new(Form::Own(layout), variance.zip(scales))
+    }
+
+    fn new<'s>(form: Form<'a>, variances: impl Iterator<Item = (f64, &'s f64)>) -> Self {
         let (mut precision, mut constants) = (Vec::new(), Vec::new());
-        for (d, v) in variance.enumerate() {
+        for (v, scale) in variances {
             precision.push(T::from_f64(1.0 / v));
-            constants.push(-HALF_LOG_TWO_PI - 0.5 * v.ln() - units.scale[d].ln());
+            constants.push(-HALF_LOG_TWO_PI - 0.5 * v.ln() - scale.ln());
         }
-        Self { kind: DecoderKind::Gaussian, precision, constants }
+        Self { form, precision, constants }
     }
 
     /// Replaces what was decoded by slopes, and writes the log density of each draw; rows have `draws` each.
@@ -52,14 +74,13 @@ impl<T: Real> Likelihoods<T> {
         scratch: &mut Vec<T>,
         sums: &mut Vec<f64>,
     ) {
-        match self.kind {
-            DecoderKind::Bernoulli => {
+        let by = (&*self.precision, &*self.constants);
+        match self.form {
+            Form::Bernoulli => {
                 cross_entropy(targets, outputs, columns, draws, None, scratch, sums);
             }
-            DecoderKind::Gaussian => {
-                let by = (&*self.precision, &*self.constants);
-                gaussian(targets, outputs, columns, draws, by, complete, sums);
-            }
+            Form::Gaussian => gaussian(targets, outputs, columns, draws, by, complete, sums),
+            Form::Own(layout) => layout.log_densities(targets, outputs, draws, by, sums),
         }
     }
 }
@@ -99,21 +120,30 @@ impl<T: Real> Drawn<T> {
     /// Rows in units, as inputs and targets; grey cells drawn if they are to be.
     pub(super) fn take(
         &mut self,
-        units: &Units,
+        (units, layout): (&Units, Option<&Layout>),
         kind: DecoderKind,
         binarise: bool,
         batch: &Batch<'_, T>,
         (context, number): (&Context, u64),
     ) {
         units.write(batch, &mut self.cells);
-        self.inputs.clear();
-        self.inputs.extend_from_slice(&self.cells.inputs);
+        let d = units.columns();
         self.targets.clear();
         self.targets.extend_from_slice(&self.cells.values);
-        if kind == DecoderKind::Gaussian {
+        self.inputs.clear();
+        if let Some(layout) = layout {
+            let width = layout.width();
+            self.inputs.resize(batch.rows * width, T::ZERO);
+            let each = self.inputs.chunks_exact_mut(width).zip(self.targets.chunks_exact_mut(d));
+            for ((inputs, targets), cells) in each.zip(self.cells.values.chunks_exact(d)) {
+                layout.write(units, cells, inputs, targets);
+            }
             return;
         }
-        let d = units.columns();
+        self.inputs.extend_from_slice(&self.cells.inputs);
+        if kind != DecoderKind::Bernoulli {
+            return;
+        }
         let each = self.targets.chunks_exact_mut(d).zip(self.inputs.chunks_exact_mut(d));
         for ((targets, inputs), &key) in each.zip(&self.cells.keys) {
             for (x, &centre) in targets.iter_mut().zip(&units.centre) {
@@ -231,6 +261,8 @@ pub(crate) struct VaeLearner {
     pub(super) encoder: Network,
     pub(super) decoder: Network,
     pub(super) kind: DecoderKind,
+    /// Where columns stand that are of several kinds.
+    pub(super) layout: Option<Layout>,
     /// Variances in the units of the network, if they are not learned.
     pub(super) fixed: Option<Vec<f64>>,
     pub(super) floor: f64,
@@ -249,8 +281,13 @@ impl VaeLearner {
     pub(super) fn ends(&self) -> [usize; 3] {
         let encoder = self.encoder.parameters();
         let both = encoder + self.decoder.parameters();
-        let learned = self.kind == DecoderKind::Gaussian && self.fixed.is_none();
-        [encoder, both, both + if learned { self.units.columns() } else { 0 }]
+        let variances = match (&self.layout, self.kind) {
+            _ if self.fixed.is_some() => 0,
+            (Some(layout), _) => layout.numbers().len(),
+            (None, DecoderKind::Bernoulli) => 0,
+            (None, _) => self.units.columns(),
+        };
+        [encoder, both, both + variances]
     }
 
     /// Variances in the units of the network, from their parameters.
@@ -261,12 +298,12 @@ impl VaeLearner {
         }
     }
 
-    fn likelihoods<T: Real>(&self, logs: &[T]) -> Likelihoods<T> {
-        match self.kind {
-            DecoderKind::Bernoulli => Likelihoods::bernoulli(),
-            DecoderKind::Gaussian => {
-                Likelihoods::gaussian(self.variances(logs).into_iter(), &self.units)
-            }
+    fn likelihoods<T: Real>(&self, logs: &[T]) -> Likelihoods<'_, T> {
+        let variances = self.variances(logs).into_iter();
+        match (&self.layout, self.kind) {
+            (Some(layout), _) => Likelihoods::own(layout, variances, &self.units),
+            (None, DecoderKind::Bernoulli) => Likelihoods::bernoulli(),
+            (None, _) => Likelihoods::gaussian(variances, &self.units),
         }
     }
 
@@ -304,7 +341,7 @@ impl<T: Real> Descender<T> for VaeLearner {
     }
 
     fn deal(&self) -> Deal {
-        Deal { rows: self.pace.batch, held_out: self.pace.held_out }
+        self.pace.deal()
     }
 
     fn gradient(&self) -> Slopes<T> {
@@ -345,7 +382,8 @@ impl<T: Real> Descender<T> for VaeLearner {
             Look::Judge => u64::MAX,
         };
         let Work { drawn, decoder, outputs, scratch, sums, shares, by_codes, by_posterior } = work;
-        drawn.take(&self.units, self.kind, self.binarise, batch, (&context, number));
+        let seen = (&self.units, self.layout.as_ref());
+        drawn.take(seen, self.kind, self.binarise, batch, (&context, number));
         drawn.infer(&self.encoder, own, rows, k);
         drawn.draw(n, k, "draws", (&context, number));
         let made = self.decoder.forward(rest, rows * n, &drawn.codes, decoder);
@@ -380,9 +418,10 @@ impl<T: Real> Descender<T> for VaeLearner {
         let (by_encoder, by_rest) = slopes.gradient.split_at_mut(end);
         let (by_decoder, by_logs) = by_rest.split_at_mut(both - end);
         if !by_logs.is_empty() {
-            by_variances(outputs, &drawn.targets, (d, n), shares, &likelihoods, logs, by_logs);
+            let widths = (self.decoder.outputs(), d, n);
+            by_variances(outputs, &drawn.targets, widths, shares, &likelihoods, logs, by_logs);
         }
-        scale_rows(outputs, d, |row| shares[row]);
+        scale_rows(outputs, self.decoder.outputs(), |row| shares[row]);
         let given = Given { parameters: rest, rows: rows * n, inputs: &drawn.codes };
         let back = self.decoder.backward(given, outputs, by_decoder, true, decoder);
         by_codes.clear();
@@ -440,13 +479,13 @@ impl<T: Real> Descender<T> for VaeLearner {
     }
 }
 
-/// `½ Σ f ((x - D)²/v² - 1/v) e^l` by column, from slopes `(x - D)/v` and shares f of the draws.
+/// `½ Σ f ((x - D)²/v² - 1/v) e^l` by column of numbers, which stand first, from slopes `(x - D)/v` and shares f of the draws.
 fn by_variances<T: Real>(
     slopes: &[T],
     targets: &[T],
-    (d, n): (usize, usize),
+    (width, d, n): (usize, usize, usize),
     shares: &[f64],
-    likelihoods: &Likelihoods<T>,
+    likelihoods: &Likelihoods<'_, T>,
     logs: &[T],
     out: &mut [T],
 ) {
@@ -455,10 +494,10 @@ fn by_variances<T: Real>(
     widest(
         #[inline(always)]
         || {
-            for (row, slopes) in slopes.chunks_exact(d).enumerate() {
+            for (row, slopes) in slopes.chunks_exact(width).enumerate() {
                 let share = T::from_f64(shares[row]);
                 let targets = &targets[row / n * d..(row / n + 1) * d];
-                for c in 0..d {
+                for c in 0..out.len() {
                     let term = slopes[c] * slopes[c] - likelihoods.precision[c];
                     let term = share * term * growth[c];
                     out[c] += if targets[c].is_missing() { T::ZERO } else { term };

@@ -1,7 +1,8 @@
 //! Variational auto-encoders: a density whose rows are decoded from normal numbers.
 //!
 //! A row is made by drawing a code `z ~ N(0, I)` of k numbers and then its cells, each by itself, from what the
-//! decoder D says of z: `N(D(z)_d, v_d)`, or a Bernoulli of log odds `D(z)_d`. The encoder gives, for a row x, the
+//! decoder D says of z: `N(D(z)_d, v_d)`, or a Bernoulli of log odds `D(z)_d`; in tables a count is Poisson and a word has the
+//! probability of its level (`layout.rs`). The encoder gives, for a row x, the
 //! normal `q(z|x) = N(μ(x), diag σ²(x))` that stands for the posterior. For any q
 //!
 //! `log p(x) = E_q[log p(x|z) + log p(z) - log q(z|x)] + KL(q ‖ p(z|x)) ≥ E_q[log p(x|z)] - KL(q ‖ p(z))`,
@@ -25,6 +26,10 @@
 //! bound on the density of the observed cells. A hidden cell is filled by its mean given the observed ones,
 //! `Σ_k w̃_k E[x_d|z_k]`, by draws weighted as above.
 //!
+//! **Single cells.** Draws of a row's code are slots, each with a look in every column and a weight, so that what a cell
+//! may be is `Σ_k w̃_k p(x_d|z_k)`. A cell that is observed is predicted from the others by taking it out of the weights, `w_k /
+//! p(x_d|z_k)`.
+//!
 //! **Variances** of a Gaussian decoder are learned, one a column: with `v = f + e^l`, f a floor,
 //! `∂/∂l = ½ ((x - D)²/v² - 1/v) e^l`; or they are 1, in the data's units.
 //!
@@ -33,9 +38,11 @@
 
 mod fit;
 mod kind;
+mod layout;
 mod learner;
 mod model;
 mod params;
+mod predict;
 #[cfg(test)]
 mod tests;
 

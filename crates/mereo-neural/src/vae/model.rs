@@ -3,23 +3,25 @@
 use std::path::Path;
 
 use mereo_core::math::softmax;
+use mereo_core::slots::Cells as SlotCells;
 use mereo_core::{
-    Batch, Context, Encode, Error, Estimate, Likelihood, Manifest, ModelFile, Random, Real,
-    Reconstruct, Result, RowLikelihood, Sample, Score, ScoreKind, Tensor,
+    Batch, ColumnKind, Context, Encode, Error, Estimate, Likelihood, Manifest, ModelFile, Random,
+    Real, Reconstruct, Result, RowLikelihood, Sample, Score, ScoreKind, Tensor,
 };
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::DecoderKind;
+use super::layout::{Layout, Slots};
 use super::learner::{Drawn, Likelihoods};
+use crate::coder::{Coder, Filters};
 use crate::layers::sigmoid_in_place;
-use crate::network::{Network, Trace};
+use crate::network::Trace;
 use crate::units::Units;
-use crate::weights::{Weights, list_layers, network_of};
 
 /// Draws that a row's bound is averaged over, and that a hidden cell is filled by.
 const SCORE_DRAWS: usize = 32;
-const FILL_DRAWS: usize = 128;
+pub(super) const FILL_DRAWS: usize = 128;
 /// Most draws that are decoded together.
 const TOGETHER: usize = 256;
 /// Most draws of an estimate.
@@ -44,13 +46,12 @@ pub struct Vae(Parts);
 /// What it is made of.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Parts {
-    pub(super) units: Units,
-    pub(super) encoder: (Network, Weights),
-    pub(super) decoder: (Network, Weights),
+    pub(super) coder: Coder,
+    /// Where columns stand that are of several kinds, and the kinds.
+    pub(super) layout: Option<(Layout, Vec<ColumnKind>)>,
     /// Variances of a Gaussian decoder, in the data's units; nothing of a Bernoulli one.
     pub(super) noise: Option<Vec<f64>>,
     pub(super) binarise: bool,
-    pub(super) code: usize,
 }
 
 impl Vae {
@@ -60,74 +61,100 @@ impl Vae {
 
     /// Numbers in a code.
     pub fn code(&self) -> usize {
-        self.0.code
+        self.0.coder.code
     }
 
     /// Number of columns.
     pub fn columns(&self) -> usize {
-        self.0.units.columns()
+        self.0.coder.units.columns()
     }
 
     /// What cells are, given a code.
     pub fn decoder_kind(&self) -> DecoderKind {
-        match self.0.noise {
-            Some(_) => DecoderKind::Gaussian,
-            None => DecoderKind::Bernoulli,
+        match (&self.0.layout, &self.0.noise) {
+            (Some(_), _) => DecoderKind::Own,
+            (None, Some(_)) => DecoderKind::Gaussian,
+            (None, None) => DecoderKind::Bernoulli,
         }
     }
 
-    /// The weights of the encoder's first layer as rows over the columns, `[outputs, D]`, if it is dense.
-    pub fn filters(&self) -> Option<&[f64]> {
-        match self.0.encoder.0.places().next()? {
-            (layer @ crate::layers::Layer::Dense { .. }, own) => {
-                let all = &self.0.encoder.1.get::<f64>()[own];
-                Some(&all[..layer.inputs() * layer.outputs()])
-            }
-            _ => None,
-        }
+    /// What the encoder's first layer looks for, if that is a dense one or a convolution.
+    pub fn filters(&self) -> Option<Filters<'_>> {
+        self.0.coder.filters()
     }
 
-    /// Means of rows given codes `[rows, k]`, in the data's units.
+    pub(super) fn layout(&self) -> Option<&Layout> {
+        self.0.layout.as_ref().map(|(layout, _)| layout)
+    }
+
+    /// Means of rows given codes `[rows, k]`, in the data's units; of words the number of the likeliest.
     pub fn decode<T: Real>(&self, codes: &[T]) -> Vec<T> {
-        let rows = codes.len() / self.0.code.max(1);
-        let (network, weights) = &self.0.decoder;
-        let mut trace = Trace::new();
-        let mut made = network.forward(weights.get(), rows, codes, &mut trace).to_vec();
-        self.outward(&mut made);
+        let made = self.0.coder.decoded(codes);
+        if self.0.layout.is_none() {
+            return self.means(made);
+        }
+        let slots = self.slots(&made);
+        let (cells, d) = (self.cells(&slots), self.columns());
+        (0..codes.len() / self.code() * d)
+            .map(|i| T::from_f64(cells.usual(i / d, i % d).clamp(-T::LARGEST, T::LARGEST)))
+            .collect()
+    }
+
+    /// From what a decoder gives to means of cells, of one kind throughout.
+    fn means<T: Real>(&self, mut made: Vec<T>) -> Vec<T> {
+        match self.0.noise {
+            None => sigmoid_in_place(&mut made),
+            Some(_) => self.0.coder.units.outward(&mut made),
+        }
         made
     }
 
-    /// From what a decoder gives to means of cells.
-    fn outward<T: Real>(&self, made: &mut [T]) {
-        match self.decoder_kind() {
-            DecoderKind::Bernoulli => sigmoid_in_place(made),
-            DecoderKind::Gaussian => self.0.units.outward(made),
+    /// What draws say of all columns, from what was decoded for them.
+    pub(super) fn slots<T: Real>(&self, made: &[T]) -> Slots {
+        let noise = self.0.noise.as_deref().unwrap_or(&[]);
+        if let Some(layout) = self.layout() {
+            return layout.slots(&self.0.coder.units, noise, made);
         }
+        let mean: Vec<f64> = self.means(made.to_vec()).iter().map(|m| m.to_f64()).collect();
+        let variance = match &self.0.noise {
+            Some(noise) => noise.repeat(mean.len() / noise.len().max(1)),
+            None => mean.iter().map(|p| (p * (1.0 - p)).max(1e-12)).collect(),
+        };
+        Slots { mean, variance, level: Vec::new() }
     }
 
-    fn likelihoods<T: Real>(&self) -> Likelihoods<T> {
-        match &self.0.noise {
-            None => Likelihoods::bernoulli(),
-            Some(noise) => {
-                let units = &self.0.units;
-                let variances = noise.iter().zip(&units.scale).map(|(v, s)| v / (s * s));
-                Likelihoods::gaussian(variances, units)
+    /// Draws, asked for single cells.
+    pub(super) fn cells<'a>(&'a self, slots: &'a Slots) -> SlotCells<'a> {
+        let mixed = self.layout().and_then(|layout| layout.kinds().with(&slots.level));
+        SlotCells::new(self.columns(), &slots.mean, &slots.variance, mixed)
+    }
+
+    fn likelihoods<T: Real>(&self) -> Likelihoods<'_, T> {
+        let units = &self.0.coder.units;
+        let Some(noise) = &self.0.noise else { return Likelihoods::bernoulli() };
+        let own = |d: usize| noise[d] / units.scale[d].powi(2);
+        match self.layout() {
+            Some(layout) => {
+                let variances = layout.numbers().iter().map(|&d| own(d));
+                Likelihoods::own(layout, variances, units)
             }
+            None => Likelihoods::gaussian((0..noise.len()).map(own), units),
         }
     }
 
     /// Rows with their posteriors.
     fn infer<T: Real>(&self, batch: &Batch<'_, T>, context: &Context) -> Drawn<T> {
-        let Parts { units, encoder, binarise, code, .. } = &self.0;
+        let Parts { coder: Coder { units, encoder, code, .. }, binarise, .. } = &self.0;
         let mut drawn = Drawn::new();
-        drawn.take(units, self.decoder_kind(), *binarise, batch, (context, u64::MAX));
+        let seen = (units, self.layout());
+        drawn.take(seen, self.decoder_kind(), *binarise, batch, (context, u64::MAX));
         drawn.infer(&encoder.0, encoder.1.get(), batch.rows, *code);
         drawn
     }
 
-    /// Draws codes of one row at a time and calls `visit(row, log densities of cells, log ratios, means)`; codes come
+    /// Draws codes of one row at a time and calls `visit(row, log densities of cells, log ratios, what was decoded)`; codes come
     /// from the posterior, or from the prior.
-    fn for_each_row<T: Real>(
+    pub(super) fn for_each_row<T: Real>(
         &self,
         batch: &Batch<'_, T>,
         draws: usize,
@@ -135,10 +162,10 @@ impl Vae {
         context: &Context,
         mut visit: impl FnMut(usize, &[f64], &[f64], &[T]),
     ) {
-        let (k, d) = (self.0.code, self.columns());
+        let (k, d) = (self.0.coder.code, self.columns());
         let all = self.infer(batch, context);
         let likelihoods = self.likelihoods::<T>();
-        let (network, weights) = &self.0.decoder;
+        let (network, weights) = &self.0.coder.decoder;
         let (mut trace, mut scratch, mut sums) = (Trace::new(), Vec::new(), Vec::new());
         let mut one = Drawn::new();
         let (mut logs, mut ratios) = (Vec::with_capacity(draws), Vec::with_capacity(draws));
@@ -167,7 +194,7 @@ impl Vae {
     }
 
     /// Takes a model out of a file: `centre [D]`, `scale [D]`, the tensors of encoder and decoder, and `noise [D]` if the
-    /// decoder is Gaussian; layers are listed in the manifest's params. `path` is what errors call the file.
+    /// decoder is not a Bernoulli; of a table of several kinds also `rate [D]` and `share [W]`. Layers are listed in the manifest's params. `path` is what errors call the file.
     pub fn from_file(mut file: ModelFile, path: &Path) -> Result<Self> {
         let units = Units::take(&mut file, path)?;
         let columns = units.columns();
@@ -182,40 +209,32 @@ impl Vae {
             None => None,
             Some(_) => Some(file.take_variances("noise", &[columns], path)?),
         };
-        let encoder = network_of(&file, "encoder", columns, 2 * code, path)?;
-        let decoder = network_of(&file, "decoder", code, columns, path)?;
-        let encoder_weights = Weights::take("encoder", &encoder, &mut file, path)?;
-        let decoder_weights = Weights::take("decoder", &decoder, &mut file, path)?;
-        Ok(Self(Parts {
-            units,
-            encoder: (encoder, encoder_weights),
-            decoder: (decoder, decoder_weights),
-            noise,
-            binarise,
-            code,
-        }))
+        let layout = Layout::take(&mut file, columns, path)?;
+        if layout.is_some() && noise.is_none() {
+            return Err(bad("it has `rate` but no `noise`"));
+        }
+        let width = layout.as_ref().map_or(columns, |(layout, _)| layout.width());
+        let coder = Coder::take(units, (width, code, 2 * code), &mut file, path)?;
+        Ok(Self(Parts { coder, layout, noise, binarise }))
     }
 
     /// The model as a file with this manifest.
-    pub fn to_file(&self, mut manifest: Manifest) -> ModelFile {
-        let Parts { units, encoder, decoder, noise, binarise, code } = &self.0;
-        list_layers(&mut manifest.params, "encoder", &encoder.0);
-        list_layers(&mut manifest.params, "decoder", &decoder.0);
-        manifest.params["code"] = serde_json::json!(code);
-        manifest.params["binarise"] = serde_json::json!(binarise);
-        let mut file = ModelFile::new(manifest);
-        units.put(&mut file);
-        encoder.1.put("encoder", &encoder.0, &mut file);
-        decoder.1.put("decoder", &decoder.0, &mut file);
+    pub fn to_file(&self, manifest: Manifest) -> ModelFile {
+        let Parts { coder, layout, noise, binarise } = &self.0;
+        let mut file = coder.put(manifest);
+        file.manifest.params["binarise"] = serde_json::json!(binarise);
         if let Some(noise) = noise {
             file.insert("noise", Tensor::new(vec![noise.len()], noise.clone()));
+        }
+        if let Some((layout, kinds)) = layout {
+            layout.put(kinds, &mut file);
         }
         file
     }
 
     pub(super) fn free_numbers(&self) -> usize {
         let noise = self.0.noise.as_ref().map_or(0, Vec::len);
-        self.0.encoder.1.len() + self.0.decoder.1.len() + noise
+        self.0.coder.parameters() + self.layout().map_or(noise, |layout| layout.numbers().len())
     }
 }
 
@@ -225,7 +244,7 @@ impl<T: Real> Encode<T> for Vae {
     }
 
     fn code_width(&self) -> usize {
-        self.0.code
+        self.0.coder.code
     }
 
     fn encode_batch(&self, batch: &Batch<'_, T>, out: &mut [T]) {
@@ -255,8 +274,16 @@ impl<T: Real> Reconstruct<T> for Vae {
             }
             let mut shares: Vec<f64> = logs.iter().zip(ratios).map(|(p, r)| p + r).collect();
             softmax(&mut shares);
-            let mut means = means.to_vec();
-            self.outward(&mut means);
+            if self.0.layout.is_some() {
+                let slots = self.slots(means);
+                let cells = self.cells(&slots);
+                for (column, out) in out[row * d..(row + 1) * d].iter_mut().enumerate() {
+                    *out =
+                        T::from_f64(cells.expected(column, &shares).clamp(-T::LARGEST, T::LARGEST));
+                }
+                return;
+            }
+            let means = self.means(means.to_vec());
             let out = &mut out[row * d..(row + 1) * d];
             out.fill(T::ZERO);
             for (share, means) in shares.iter().zip(means.chunks_exact(d)) {
@@ -282,7 +309,7 @@ impl<T: Real> Score<T> for Vae {
         self.for_each_row(batch, SCORE_DRAWS, false, &context, |row, logs, _, _| {
             let mean = logs.iter().sum::<f64>() / logs.len() as f64;
             // Weights beyond all measure make densities beyond all measure: the smallest there is.
-            let bound = mean - all.divergence(row, self.0.code);
+            let bound = mean - all.divergence(row, self.0.coder.code);
             out[row] = if bound.is_nan() { f64::MIN } else { bound.max(f64::MIN) };
         });
     }
@@ -350,27 +377,25 @@ fn estimate_of(logs: &[f64], ratios: &[f64]) -> RowLikelihood {
 
 impl Sample for Vae {
     fn columns(&self) -> usize {
-        self.0.units.columns()
+        self.0.coder.units.columns()
     }
 
     fn sample_row(&self, random: &mut Random, noise: bool, row: &mut [f64]) {
-        let codes: Vec<f64> = (0..self.0.code).map(|_| StandardNormal.sample(random)).collect();
-        row.copy_from_slice(&self.decode(&codes));
+        let codes: Vec<f64> = (0..self.code()).map(|_| StandardNormal.sample(random)).collect();
         if !noise {
+            row.copy_from_slice(&self.decode(&codes));
             return;
         }
-        match &self.0.noise {
-            Some(noise) => {
-                for (x, v) in row.iter_mut().zip(noise) {
-                    let drawn: f64 = StandardNormal.sample(random);
-                    *x += v.sqrt() * drawn;
-                }
+        if self.0.noise.is_none() {
+            for (x, p) in row.iter_mut().zip(self.decode(&codes)) {
+                *x = f64::from(u8::from(random.random::<f64>() < p));
             }
-            None => {
-                for x in row {
-                    *x = f64::from(u8::from(random.random::<f64>() < *x));
-                }
-            }
+            return;
+        }
+        let slots = self.slots(&self.0.coder.decoded(&codes));
+        let cells = self.cells(&slots);
+        for (column, x) in row.iter_mut().enumerate() {
+            *x = cells.draw(0, column, random);
         }
     }
 }

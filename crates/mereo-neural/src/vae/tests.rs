@@ -1,13 +1,16 @@
 //! Variational auto-encoders against their theory.
 
+use mereo_core::slots::Survey;
 use mereo_core::{
-    Batch, Block, Context, Descender, Facts, Likelihood, Look, Pass, Plan, Silent, estimate,
-    reconstruct, sample, score,
+    Asked, Batch, Block, ColumnKind, Context, Descender, Facts, Likelihood, Look, Pass, Plan,
+    Prediction, Random, Silent, Table, draw_missing, estimate, predict, reconstruct, sample, score,
+    surprise,
 };
 use mereo_testing::{table, with_holes};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
+use super::layout::Layout;
 use super::learner::VaeLearner;
 use super::*;
 use crate::describe;
@@ -43,6 +46,7 @@ fn learner(kind: DecoderKind, variance: Variance, importance: usize) -> VaeLearn
         encoder,
         decoder,
         kind,
+        layout: None,
         fixed: (variance == Variance::Unit).then(|| vec![0.7; 5]),
         floor: 1e-3,
         binarise: false,
@@ -59,6 +63,13 @@ fn learner(kind: DecoderKind, variance: Variance, importance: usize) -> VaeLearn
 #[test]
 fn gradients_of_every_bound_are_those_of_finite_differences() {
     let mut random = Context::new(2).random("numbers", [0, 0]);
+    for (variance, importance) in
+        [(Variance::Learned, 1), (Variance::Unit, 4), (Variance::Learned, 4)]
+    {
+        let learner = mixed_learner(variance, importance);
+        let what = format!("own {variance:?} {importance}");
+        slopes_are_right(&learner, &mixed_cells(), &mut random, &what);
+    }
     for kind in [DecoderKind::Gaussian, DecoderKind::Bernoulli] {
         for (variance, importance) in [
             (Variance::Learned, 1),
@@ -72,43 +83,84 @@ fn gradients_of_every_bound_are_those_of_finite_differences() {
                 cells.iter_mut().for_each(|x| *x = f64::from(u8::from(*x > 0.0)));
             }
             cells[3] = f64::NAN;
-            let weights = [1.0, 2.0, 0.5];
-            let batch = Batch {
-                first_row: 0,
-                rows: 3,
-                columns: 5,
-                block: Block::Dense { values: &cells, complete: false },
-                weights: Some(&weights),
-                labels: None,
-            };
-            // With warm 3 the fourth pass is the first with the whole prior: there slopes are of the bound.
-            let pass = Pass { restart: 0, pass: 3 };
-            let mut state = Walker::new(
-                (0..learner.ends()[2]).map(|_| random.random::<f64>() - 0.5).collect::<Vec<f64>>(),
-            );
-            let told = |state: &Walker<f64>| {
-                let mut slopes = Descender::<f64>::gradient(&learner);
-                let mut work = Descender::<f64>::workspace(&learner);
-                learner.accumulate(state, pass, Look::Learn, &batch, &mut work, &mut slopes);
-                slopes
-            };
-            let found = told(&state).gradient;
-            let scale = found.iter().fold(1.0f64, |m, g| m.max(g.abs()));
-            for at in 0..found.len() {
-                let own = state.parameters[at];
-                let mut moved = |by: f64| {
-                    state.parameters[at] = own + by;
-                    told(&state).bound
-                };
-                let slope = (moved(1e-5) - moved(-1e-5)) / 2e-5;
-                state.parameters[at] = own;
-                assert!(
-                    (slope - found[at]).abs() < 1e-6 * scale,
-                    "{kind:?} {variance:?} {importance} {at}: {} {slope}",
-                    found[at]
-                );
-            }
+            let what = format!("{kind:?} {variance:?} {importance}");
+            slopes_are_right(&learner, &cells, &mut random, &what);
         }
+    }
+}
+
+/// A number, a count, three words, a count, yes or no, one word alone, a number.
+fn mixed_kinds() -> Vec<ColumnKind> {
+    let levels = |all: &[&str]| all.iter().map(|&level| level.to_owned()).collect();
+    vec![
+        ColumnKind::Number,
+        ColumnKind::Count,
+        ColumnKind::Category { levels: levels(&["red", "green", "blue"]) },
+        ColumnKind::Count,
+        ColumnKind::YesNo { levels: levels(&["no", "yes"]) },
+        ColumnKind::Category { levels: levels(&["only"]) },
+        ColumnKind::Number,
+    ]
+}
+
+fn mixed_cells() -> Vec<f64> {
+    let nan = f64::NAN;
+    vec![
+        0.4, 3.0, 2.0, 0.0, 1.0, 0.0, -0.7, //
+        nan, 1.0, nan, 2.0, 0.0, nan, 0.2, //
+        1.1, nan, 0.0, 5.0, nan, 0.0, nan,
+    ]
+}
+
+fn mixed_learner(variance: Variance, importance: usize) -> VaeLearner {
+    let data = table::<f64>(7, &mixed_cells()).with_kinds(mixed_kinds()).unwrap();
+    let survey = Survey::of_kinds(&data, &Context::new(0)).unwrap();
+    let layout = Layout::of(&survey.typical).unwrap();
+    // Two numbers, two counts, three words, one for yes and no, one.
+    assert_eq!(layout.width(), 9);
+    let encoder = describe::encoder(Some("dense 6, tanh"), 9, None, (3, 6)).unwrap();
+    VaeLearner {
+        decoder: describe::decoder(None, &encoder, 3, 9, None).unwrap(),
+        encoder,
+        units: Units::of(&survey, false, false),
+        layout: Some(layout),
+        fixed: (variance == Variance::Unit).then(|| vec![0.7; 2]),
+        ..learner(DecoderKind::Own, variance, importance)
+    }
+}
+
+fn slopes_are_right(learner: &VaeLearner, cells: &[f64], random: &mut Random, what: &str) {
+    let weights = [1.0, 2.0, 0.5];
+    let batch = Batch {
+        first_row: 0,
+        rows: 3,
+        columns: cells.len() / 3,
+        block: Block::Dense { values: cells, complete: false },
+        weights: Some(&weights),
+        labels: None,
+    };
+    // With warm 3 the fourth pass is the first with the whole prior: there slopes are of the bound.
+    let pass = Pass { restart: 0, pass: 3 };
+    let mut state = Walker::new(
+        (0..learner.ends()[2]).map(|_| random.random::<f64>() - 0.5).collect::<Vec<f64>>(),
+    );
+    let told = |state: &Walker<f64>| {
+        let mut slopes = Descender::<f64>::gradient(learner);
+        let mut work = Descender::<f64>::workspace(learner);
+        learner.accumulate(state, pass, Look::Learn, &batch, &mut work, &mut slopes);
+        slopes
+    };
+    let found = told(&state).gradient;
+    let scale = found.iter().fold(1.0f64, |m, g| m.max(g.abs()));
+    for at in 0..found.len() {
+        let own = state.parameters[at];
+        let mut moved = |by: f64| {
+            state.parameters[at] = own + by;
+            told(&state).bound
+        };
+        let slope = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+        state.parameters[at] = own;
+        assert!((slope - found[at]).abs() < 1e-6 * scale, "{what} {at}: {} {slope}", found[at]);
     }
 }
 
@@ -210,4 +262,105 @@ fn grey_cells_are_refused_by_a_bernoulli_or_called_chances() {
     assert!(training.bound.is_finite());
     let made = sample(&model, 20, true, &Context::new(0)).unwrap();
     assert!(made.values().iter().all(|x| *x == 0.0 || *x == 1.0));
+}
+
+/// Two sorts of rows: words, counts and numbers go together.
+fn two_sorts(rows: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut random = Context::new(8).random("sorts", [0, 0]);
+    let (mut whole, mut holes) = (Vec::new(), Vec::new());
+    for row in 0..rows {
+        let second = random.random::<f64>() < 0.5;
+        let mut coin = |p: f64| f64::from(u8::from(random.random::<f64>() < p));
+        let own = if second {
+            [4.0 + coin(0.5), 9.0 + coin(0.5), 2.0, coin(0.95)]
+        } else {
+            [-4.0 - coin(0.5), coin(0.5), coin(0.5), coin(0.05)]
+        };
+        whole.extend(own);
+        let hidden = row % 7;
+        holes.extend(own.iter().enumerate().map(|(d, &x)| if d == hidden { f64::NAN } else { x }));
+    }
+    (whole, holes)
+}
+
+fn sorts_table(cells: &[f64]) -> Table<f64> {
+    let kinds = mixed_kinds();
+    let kinds = [0, 1, 2, 4].map(|d| kinds[d].clone()).to_vec();
+    table::<f64>(4, cells).with_kinds(kinds).unwrap()
+}
+
+#[test]
+fn columns_of_every_kind_are_learned_filled_scored_and_sampled() {
+    let (whole, holes) = two_sorts(600);
+    let data = sorts_table(&holes);
+    let params = VaeParams {
+        encoder: Some("dense 32, tanh".into()),
+        rate: 5e-3,
+        schedule: crate::RateSchedule::Cosine,
+        ..VaeParams::new(2)
+    };
+    let context = Context::new(0);
+    let (model, _) = fit(&params, &data, &plan(60), &Context::new(1), &mut Silent).unwrap();
+    assert_eq!(model.decoder_kind(), DecoderKind::Own);
+    // Hidden cells of every column are told by the others.
+    let said = predict::<f64>(&model, &data, Asked::Missing, &context).unwrap();
+    let made = reconstruct::<f64>(&model, &data, &context).unwrap();
+    let (mut right, mut asked) = ([0.0; 4], [0.0; 4]);
+    for at in (0..holes.len()).filter(|&at| holes[at].is_nan()) {
+        let (row, d) = (at / 4, at % 4);
+        let near = match said.cell(row, d).unwrap() {
+            Prediction::Number { mean, deviation } => {
+                let off = (made.row(row)[d] - mean).abs();
+                assert!(deviation > 0.0 && off < 1e-6 * (1.0 + mean.abs()), "{off}");
+                (mean - whole[at]).abs() < 2.0
+            }
+            Prediction::Levels(p) => {
+                assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+                assert_eq!(made.row(row)[d], Prediction::Levels(p).value());
+                let last = p.len() - 1;
+                (whole[at] == last as f64) == (p[last] > 0.5)
+            }
+        };
+        asked[d] += 1.0;
+        right[d] += f64::from(u8::from(near));
+    }
+    for d in 0..4 {
+        let (right, asked) = (right[d], asked[d]);
+        assert!(asked > 60.0 && right / asked > 0.85, "{d}: {right} of {asked}");
+    }
+    let truth = sorts_table(&whole);
+    let bound = score::<f64>(&model, &truth, &context).unwrap().mean;
+    let estimated = estimate::<f64>(&model, Likelihood::Importance(300), &truth, &context).unwrap();
+    assert!(bound <= estimated.mean + 0.05, "{bound} {}", estimated.mean);
+    // The columns each for itself: -log 2 for the yes and no alone, and more than a nat for the words.
+    assert!(estimated.mean > -6.0, "{}", estimated.mean);
+    // New rows are of both sorts, and words go with numbers.
+    let drawn = sample(&model, 400, true, &context).unwrap();
+    assert!(Table::from(drawn.clone()).with_kinds(data.about().kinds.clone().unwrap()).is_ok());
+    let fits = (0..400).filter(|&r| (drawn.row(r)[0] > 0.0) == (drawn.row(r)[2] == 2.0)).count();
+    let second = (0..400).filter(|&r| drawn.row(r)[0] > 0.0).count();
+    assert!(fits > 320 && (100..300).contains(&second), "{fits} {second}");
+    // A count that does not go with the rest of its row is surprising.
+    let odd = sorts_table(&[4.0, 9.0, 2.0, 1.0, 4.0, 0.0, 2.0, 1.0]);
+    let cells = surprise::<f64>(&model, &odd, &context).unwrap();
+    assert!(cells[5] > cells[1] + 2.0, "{cells:?}");
+    let complete = draw_missing::<f64>(&model, &data, 0, &context).unwrap();
+    assert!(complete.values().iter().all(|x| x.is_finite()));
+}
+
+#[test]
+fn a_file_brings_columns_of_every_kind_back() {
+    use mereo_core::{Manifest, Model};
+    let data = table::<f32>(7, &mixed_cells()).with_kinds(mixed_kinds()).unwrap();
+    let params = VaeParams::default();
+    let model = fit(&params, &data, &plan(3), &Context::new(1), &mut Silent).unwrap().0;
+    assert_eq!(model.code(), 2);
+    let path = std::path::Path::new("a file");
+    let file = model.to_file(Manifest::new(Vae::KIND));
+    assert_eq!(Vae::from_file(file, path).unwrap(), model);
+    let mut wrong = model.to_file(Manifest::new(Vae::KIND));
+    let levels = wrong.get("share").unwrap().values.len();
+    wrong.insert("share", mereo_core::Tensor::new(vec![levels], vec![0.9; levels]));
+    let error = Vae::from_file(wrong, path).unwrap_err().to_string();
+    assert!(error.contains("`share` adds up to"), "{error}");
 }
