@@ -1,15 +1,18 @@
 //! Learning from a source.
 
-use mereo_core::slots::StoredKinds;
+use mereo_core::slots::{StoredKinds, Survey};
 use mereo_core::{
-    Context, Learned, Observer, Plan, Real, Result, Schedule, Source, Start, Training, learn,
+    Context, Learned, Observer, Plan, Real, Result, Schedule, Silent, Source, Start, Training,
+    learn,
 };
 
 use super::classes::with_classes;
-use super::learner::McvqLearner;
+use super::learner::{McvqLearner, State};
 use super::rows::Gibbs;
 use super::starts::{McvqStarts, survey};
+use super::tidy::tidied;
 use super::{Engine, Mcvq, McvqParams, StartKind};
+use crate::Gate;
 use crate::classes::ClassPlan;
 use crate::starts::{StartsInTurn, falling_floor, sample};
 
@@ -71,7 +74,9 @@ fn fit_as<T: Real>(
         },
         ..starts.learner(params.gate, floor)
     };
-    let Learned { mut state, training } = learn(&learner, start, source, plan, context, observer)?;
+    let learned = learn(&learner, start, source, plan, context, observer)?;
+    let (params, Learned { mut state, training }) =
+        tidy(params, learned, &survey, source, plan, context)?;
     let level = std::mem::take(&mut state.level);
     let kinds = if params.has_gates_of_rows() {
         StoredKinds::numbers(source.columns())
@@ -80,4 +85,43 @@ fn fit_as<T: Real>(
     };
     let model = Mcvq::from_state(state, params.parts, params.states).with_kinds(kinds);
     Ok((model.with_gates_of_rows(params.has_gates_of_rows()), training))
+}
+
+/// Leaves out what a size that was found has too much of, and learns on from there.
+fn tidy<T: Real>(
+    params: &McvqParams,
+    learned: Learned<State>,
+    survey: &Survey<T>,
+    source: &dyn Source<T>,
+    plan: &Plan,
+    context: &Context,
+) -> Result<(McvqParams, Learned<State>)> {
+    let plain = learned.state.classes.is_none()
+        && params.engine == Engine::Variational
+        && !params.has_gates_of_rows()
+        && !context.stop().asked();
+    let size = [params.parts, params.states];
+    let left = if plain { tidied(&learned.state, size, params.tidy, survey) } else { None };
+    let Some((parts, states, state)) = left else { return Ok((params.clone(), learned)) };
+    let params = McvqParams { parts, states, ..params.clone() };
+    let starts = McvqStarts { params: &params, survey };
+    // Where annealing ends.
+    let gate = if let Gate::Annealed { .. } = params.gate { Gate::RTied } else { params.gate };
+    let floor = Schedule::constant(params.variance_floor);
+    let learner = McvqLearner {
+        reseed: false,
+        description: format!("{params:?}"),
+        entropic: params.entropic,
+        ..starts.learner(gate, floor)
+    };
+    let plan = Plan { restarts: 1, checkpoints: None, ..plan.clone() };
+    let start = |_: usize| Ok(Start { state: state.clone(), how: "tidied".to_owned() });
+    let after = learn(&learner, start, source, &plan, context, &mut Silent)?;
+    let training = Training {
+        bound: after.training.bound,
+        log_likelihood: after.training.log_likelihood,
+        status: after.training.status,
+        ..learned.training
+    };
+    Ok((params, Learned { state: after.state, training }))
 }

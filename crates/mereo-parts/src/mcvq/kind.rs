@@ -145,7 +145,7 @@ impl Model for Mcvq {
         "mereo fit mcvq toy:faces --parts 5 --states 8 -o faces.safetensors",
         "mereo fit mcvq u.data --parts 6 --states 5 --prepare remove-row-means -o m.safetensors",
         "mereo fit mcvq toy:faces --parts 5 --states 8 --classes labels -o faces.safetensors",
-        "mereo fit mcvq iris.csv --parts 2 --states 4 --labels species -o iris.safetensors",
+        "mereo fit mcvq iris.csv --parts 2 --states 4 --classes species -o iris.safetensors",
         "mereo fit mcvq toy:shapes --parts auto --states auto -o shapes.safetensors",
         "mereo fit mcvq huge.parquet --parts 8 --states 8 --checkpoint c --resume -o m.safetensors",
         "mereo fit mcvq faces.npy --parts 6 --states 10 --gate factorised --warm 40 -o m.safetensors",

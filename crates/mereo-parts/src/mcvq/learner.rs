@@ -3,7 +3,7 @@
 use mereo_core::math::HALF_LOG_TWO_PI;
 use mereo_core::slots::{
     Evidence, Family, Form, Frame, Hold, Looks, Shrinkage, SlotMoments, SlotParams, SlotStatistics,
-    SlotWork, Typical, WorstRow, WorstRows, responsibilities,
+    SlotWork, Typical, WorstRow, WorstRows, responsibilities, rows_at_once,
 };
 use mereo_core::{Batch, Facts, Learner, Memory, Pass, Real, Schedule, Statistics, in_parallel};
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,9 @@ pub(crate) struct State {
     pub(crate) variance: Vec<f64>,
     /// Shares of levels in columns of words, `[K, J, W]`.
     pub(crate) level: Vec<f64>,
+    /// The share of the rows that show a state which observe a column, `[K, J, D]`: of mixed tables with holes.
+    #[serde(default)]
+    pub(crate) observed: Vec<f64>,
     /// How often empty states were seeded anew.
     pub(crate) reseeds: u32,
     /// What states depend on, if they do.
@@ -160,6 +163,21 @@ impl<T: Real> McvqLearner<T> {
             && state.state_prior.iter().any(|&b| b * (self.states as f64) < EMPTY)
     }
 
+    /// The share of a state's rows that observe each column, if there are words about them and holes in them.
+    fn observed_shares(&self, moments: &SlotMoments, totals: &[f64]) -> Vec<f64> {
+        let holes = self.observed.iter().any(|seen| *seen < 0.999 * self.rows);
+        if !holes || !self.typical.kinds.is_mixed() {
+            return Vec::new();
+        }
+        let of_state = moments.count.chunks_exact(self.columns().max(1)).zip(totals);
+        of_state
+            .flat_map(|(count, total)| {
+                let share = |n: &f64| if *total > 0.0 { (n / total).clamp(0.0, 1.0) } else { 0.0 };
+                count.iter().map(share).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
     fn softness(&self) -> f64 {
         if self.shrinkage.is_some() { SOFTNESS } else { 0.0 }
     }
@@ -224,6 +242,7 @@ impl<T: Real> McvqLearner<T> {
         } else {
             (&statistics.slots.total, statistics.slots.moments(&self.frame))
         };
+        state.observed = if per_row { Vec::new() } else { self.observed_shares(&moments, totals) };
         if let Some(shrinkage) = self.shrinkage.as_ref().filter(|_| !per_row) {
             shrinkage.add(&mut moments);
         }
@@ -374,6 +393,12 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
             rows: RowWork::default(),
             memory: Memory::default(),
         }
+    }
+
+    fn rows_at_once(&self) -> usize {
+        // Rows that are remembered are remembered by the batch.
+        let slots = if self.remembers_rows() { 0 } else { self.parts * self.states };
+        rows_at_once(slots)
     }
 
     fn remembers_rows(&self) -> bool {

@@ -48,6 +48,7 @@ mod size;
 mod starts;
 #[cfg(test)]
 mod tests;
+mod tidy;
 
 pub use fit::fit;
 pub use kind::{EngineChoice, McvqOptions};

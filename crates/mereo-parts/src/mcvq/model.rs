@@ -33,11 +33,13 @@ pub struct Mcvq {
     pub(super) classes: Option<ClassLayer>,
     /// What columns hold, and shares of levels.
     pub(super) kinds: StoredKinds,
+    /// The share of the rows that show a state which observe a column, `[K, J, D]`; empty if that was not kept.
+    observed: Vec<f64>,
 }
 
 impl Mcvq {
     pub(crate) fn from_state(state: State, parts: usize, states: usize) -> Self {
-        let State { gate, mut state_prior, mean, variance, classes, .. } = state;
+        let State { gate, mut state_prior, mean, variance, classes, observed, .. } = state;
         let columns = gate.len() / parts;
         if let Some(classes) = &classes {
             state_prior = classes.marginal();
@@ -55,6 +57,7 @@ impl Mcvq {
             gates_of_rows: false,
             classes,
             kinds: StoredKinds::numbers(columns),
+            observed,
         }
     }
 
@@ -177,6 +180,14 @@ impl Mcvq {
             Some(_) => file.take_distributions("gate_prior", &[columns, parts], path)?,
             None => gate.clone(),
         };
+        let observed = match file.get("observed") {
+            Some(_) => file.take_shaped("observed", &shape, path)?,
+            None => Vec::new(),
+        };
+        if let Some(share) = observed.iter().find(|share| !(0.0..=1.0).contains(*share)) {
+            let problem = format!("`observed` has {share} in it, which is no share");
+            return Err(Error::model_file(path, problem));
+        }
         Ok(Self {
             parts,
             states,
@@ -189,6 +200,7 @@ impl Mcvq {
             gates_of_rows,
             classes,
             kinds,
+            observed,
         })
     }
 
@@ -212,6 +224,9 @@ impl Mcvq {
         file.insert("mean", Tensor::new(vec![k, j, d], self.mean.clone()));
         file.insert("variance", Tensor::new(vec![k, j, d], self.variance.clone()));
         self.kinds.to_file(&mut file, &[k, j]);
+        if !self.observed.is_empty() {
+            file.insert("observed", Tensor::new(vec![k, j, d], self.observed.clone()));
+        }
         file
     }
 

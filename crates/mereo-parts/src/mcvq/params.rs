@@ -84,6 +84,10 @@ pub struct McvqParams {
     /// What is to be found of the size before anything else, if not all of it is given.
     #[serde(skip)]
     pub search: Option<SizeSearch>,
+    /// Whether parts without columns, and states that look like others, are left out of what is learned: where their number
+    /// was found, not given.
+    #[serde(skip)]
+    pub tidy: [bool; 2],
 }
 
 fn default_state_pseudo_count() -> f64 {
@@ -107,6 +111,7 @@ impl McvqParams {
             class_pseudo_count: default_pseudo_count(),
             pseudo_count: default_state_pseudo_count(),
             search: None,
+            tidy: [false; 2],
         }
     }
 

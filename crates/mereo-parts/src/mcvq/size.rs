@@ -20,7 +20,8 @@
 //! large steps, then by one, as long as that is better, and at last by one of both: with a part too many
 //! the right number of states can look wrong, and the other way round. What turns out to be unused is pruned: a
 //! part that holds less than half a column, and states of which no part shows as many often enough
-//! to be half a row; the size without them is tried next.
+//! to be half a row; the size without them is tried next. What of the size that was found is not needed in the end
+//! is [left out](super::tidy).
 
 use mereo_core::{
     Cells, Context, Dense, Encode, Error, Observer, Parts, Plan, Real, Record, Result, SizeTried,
@@ -132,7 +133,8 @@ pub fn choose_size<T: Real>(
     for tried in &mut search.tried {
         tried.chosen = [tried.parts, tried.states] == at;
     }
-    let found = McvqParams { parts: at[0], states: at[1], search: None, ..params.clone() };
+    let tidy = given.map(|size| size.is_none());
+    let found = McvqParams { parts: at[0], states: at[1], search: None, tidy, ..params.clone() };
     Ok((found, search.tried))
 }
 

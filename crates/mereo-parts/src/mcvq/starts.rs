@@ -95,6 +95,7 @@ impl<T: Real> McvqStarts<'_, T> {
             mean,
             variance,
             level,
+            observed: Vec::new(),
             reseeds: 0,
             classes: None,
         }
@@ -162,7 +163,16 @@ impl<T: Real> StartParts<T> for McvqStarts<'_, T> {
             (zeros(kinds.columns()), zeros(kinds.columns()), zeros(kinds.width()));
         let looks = Looks { mean: &mut mean, variance: &mut own, level: &mut level };
         typical.fold(&learned.state.mean, &variance, OWN_SHARE, looks);
-        Ok(State { gate, state_prior, mean, variance: own, level, reseeds: 0, classes: None })
+        Ok(State {
+            gate,
+            state_prior,
+            mean,
+            variance: own,
+            level,
+            observed: Vec::new(),
+            reseeds: 0,
+            classes: None,
+        })
     }
 
     fn widened(

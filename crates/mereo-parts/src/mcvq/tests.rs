@@ -40,6 +40,7 @@ fn agrees_with_the_reference_implementation() {
             mean: fixture.get("/inputs/mu"),
             variance: fixture.get("/inputs/var"),
             level: Vec::new(),
+            observed: Vec::new(),
             reseeds: 0,
             classes: None,
         };
@@ -145,7 +146,16 @@ fn random_model(seed: u64, parts: usize, states: usize, columns: usize) -> Mcvq 
     let mean = (0..slots).map(|_| random.random_range(-2.0..4.0)).collect();
     let variance = (0..slots).map(|_| random.random_range(0.2..3.0)).collect();
     Mcvq::from_state(
-        State { gate, state_prior, mean, variance, level: Vec::new(), reseeds: 0, classes: None },
+        State {
+            gate,
+            state_prior,
+            mean,
+            variance,
+            level: Vec::new(),
+            observed: Vec::new(),
+            reseeds: 0,
+            classes: None,
+        },
         parts,
         states,
     )
@@ -250,6 +260,7 @@ fn random_state_of(model: &Mcvq) -> State {
         mean: view.mean.to_vec(),
         variance: model.variance().to_vec(),
         level: Vec::new(),
+        observed: Vec::new(),
         reseeds: 0,
         classes: None,
     }

@@ -33,6 +33,7 @@ fn labelled_classes_agree_with_the_reference_implementation() {
         mean: fixture.get("/inputs/mu"),
         variance: fixture.get("/inputs/var"),
         level: Vec::new(),
+        observed: Vec::new(),
         reseeds: 0,
         classes: Some(layer),
     };

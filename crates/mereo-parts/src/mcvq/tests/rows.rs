@@ -30,6 +30,7 @@ fn factorised_gates_agree_with_the_reference_implementation() {
         mean: fixture.get("/inputs/mu"),
         variance: fixture.get("/inputs/var"),
         level: Vec::new(),
+        observed: Vec::new(),
         reseeds: 0,
         classes: None,
     };
