@@ -3,7 +3,7 @@
 use maud::html;
 
 use crate::page::Section;
-use crate::pictures::Scale;
+use crate::pictures::{Canvas, Scale};
 use crate::subject::Gallery;
 use crate::text;
 use crate::view::View;
@@ -17,7 +17,10 @@ pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
 }
 
 fn section(view: &View<'_>, gallery: &Gallery<'_>) -> Option<Section> {
-    let canvas = view.canvas.as_ref()?;
+    let canvas = match gallery.picture {
+        Some(own) => Canvas::new(own, gallery.rows.columns())?,
+        None => view.canvas?,
+    };
     let across = gallery.across.clamp(1, ACROSS);
     let shown = gallery.rows.rows().min(PICTURES);
     let scale_of = |row: &[f64]| {

@@ -220,6 +220,9 @@ fn doubtful(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates) -> Markup {
     more(&what, &table)
 }
 
+/// A state that is less common is shown by no row.
+const NOBODY: f64 = 1e-9;
+
 /// How common a state is, whatever was handed over.
 fn prior_of(parts: &PartsView<'_>, part: usize, state: usize) -> f64 {
     let prior = parts.state_prior[part * parts.states + state];
@@ -229,7 +232,12 @@ fn prior_of(parts: &PartsView<'_>, part: usize, state: usize) -> f64 {
 /// The states of a part that are shown, the most common first.
 pub(crate) fn shown_states(parts: &PartsView<'_>, part: usize) -> Vec<usize> {
     let each = (STATES_IN_ALL / parts.parts.clamp(1, PARTS)).clamp(STATES_AT_LEAST, STATES_AT_MOST);
-    top(parts.states, each, |j| prior_of(parts, part, j))
+    let mut shown = top(parts.states, each, |j| prior_of(parts, part, j));
+    // Parts that need fewer states than others have some that no row shows.
+    if let Some(&first) = shown.first() {
+        shown.retain(|&j| j == first || prior_of(parts, part, j) >= NOBODY);
+    }
+    shown
 }
 
 /// States of a part as figures, the most common first; rare ones behind a fold.
@@ -241,7 +249,8 @@ pub(crate) fn in_order(
 ) -> Markup {
     let order = shown_states(parts, part);
     let (open, folded) = order.split_at(STATES_OPEN.min(order.len()));
-    let left_out = parts.states - order.len();
+    let used = (0..parts.states).filter(|&j| prior_of(parts, part, j) >= NOBODY).count();
+    let left_out = used.saturating_sub(order.len());
     let grid = |states: &[usize]| {
         html! { div class=(class) { @for &j in states { (figure(j, prior_of(parts, part, j))) } } }
     };

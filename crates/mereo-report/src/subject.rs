@@ -1,6 +1,6 @@
 //! What a report is about: what the caller hands over.
 
-use mereo_core::{ComponentsView, Dense, Labels, Manifest, PartsView, Scores};
+use mereo_core::{ComponentsView, Dense, Labels, Manifest, PartsView, Picture, Scores};
 
 /// What a report shows. The caller computes it; this crate only draws.
 ///
@@ -143,6 +143,7 @@ pub struct Together<'a> {
 ///     rows: &rows,
 ///     across: 2,
 ///     signed: false,
+///     picture: None,
 /// };
 /// let picture = Some(Picture { height: 2, width: 2, channels: 1 });
 /// let manifest = Manifest { picture, ..Manifest::new("vae") };
@@ -166,6 +167,8 @@ pub struct Gallery<'a> {
     pub across: usize,
     /// Whether numbers are weights about 0, each row in a unit of its own, and not cells.
     pub signed: bool,
+    /// The shape of its pictures, if it is not that of the model's rows.
+    pub picture: Option<Picture>,
 }
 
 /// A model's likelihood, and how many numbers it took to reach it.

@@ -57,15 +57,17 @@ fn of_cells<M: Model, T: Real>(laws: Laws) {
     if size_of::<T>() == size_of::<f64>() {
         a_missing_cell_is_integrated_out::<M, T>(&model, &whole);
     }
-    weights_are_repeats::<M, T>(&cells);
-    if laws.offsets {
-        offsets_change_nothing::<M, T>(&cells);
+    for cells in [&cells, &holes] {
+        weights_are_repeats::<M, T>(cells);
+        if laws.offsets {
+            offsets_change_nothing::<M, T>(cells);
+        }
     }
     if laws.sparse {
         stored_sparsely_it_is_the_same::<M, T>(&holes);
     }
     odd_tables_are_learned_or_refused_by_name::<M, T>();
-    words_and_counts_are_learned_or_refused_by_name::<M, T>();
+    words_and_counts_are_learned_or_refused_by_name::<M, T>(laws);
 }
 
 /// Cells of at least 0, which all models take.
@@ -85,6 +87,8 @@ fn small<M: Model>() -> M::Params {
                 json!(2)
             }
             (ParamType::Count, None) => json!(2),
+            // A code of the data's own size.
+            (ParamType::Count, Some(_)) if name == "code" => json!(2),
             (ParamType::Counts, None) => json!([2, 1]),
             (_, None) => panic!("{}: say how a small one chooses `{name}`", M::KIND),
             _ if name == "scouts" => json!(2),
@@ -437,7 +441,7 @@ fn mixed_rows<T: Real>() -> Table<T> {
 }
 
 /// A model that takes words obeys the laws on them; any other refuses them by name.
-fn words_and_counts_are_learned_or_refused_by_name<M: Model, T: Real>() {
+fn words_and_counts_are_learned_or_refused_by_name<M: Model, T: Real>(laws: Laws) {
     let rows = mixed_rows::<T>();
     if !small::<M>().takes_words() {
         let error = fit_by::<M, T>(&rows, &Context::new(1)).expect_err("words are no numbers");
@@ -445,7 +449,7 @@ fn words_and_counts_are_learned_or_refused_by_name<M: Model, T: Real>() {
         return;
     }
     let (model, training) = fit::<M, T>(&rows);
-    the_bound_never_falls::<M>(&training, Laws::default());
+    the_bound_never_falls::<M>(&training, laws);
     rows_one_by_one_equal_a_batch::<M, T>(&model, &rows);
     a_file_brings_it_back::<M, T>(&model, &rows);
     any_threads_and_any_source_give_the_same_bytes::<M, T>(&rows);

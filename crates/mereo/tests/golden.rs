@@ -40,6 +40,7 @@ fn files_of_format_1_load_and_score_as_they_did() {
         "pca",
         "ppca",
         "fa",
+        "vae",
     ];
     for name in names {
         let path = golden(&format!("{name}-1.safetensors"));
@@ -68,7 +69,7 @@ fn files_of_format_1_load_and_score_as_they_did() {
 
 #[test]
 fn files_of_models_without_densities_rebuild_as_they_did() {
-    for (name, rows) in [("nmf", "amounts.csv")] {
+    for (name, rows) in [("nmf", "amounts.csv"), ("ae", "rows.csv")] {
         let (model, manifest) = AnyModel::open(&golden(&format!("{name}-1.safetensors"))).unwrap();
         assert_eq!((model.kind(), manifest.format), (name, 1));
         let rebuilt =

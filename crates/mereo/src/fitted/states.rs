@@ -1,7 +1,8 @@
 //! States in the user's words: where each stands out from the whole.
 
 use mereo_core::{
-    About, Appearance, Asked, Context, Dense, Prediction, Result, Table, column_name, predict,
+    About, Appearance, Asked, Context, Dense, Manifest, Prediction, Result, Table, column_name,
+    predict,
 };
 
 use super::Fitted;
@@ -11,6 +12,10 @@ use crate::Standing;
 const NOTABLE: f64 = 0.2;
 /// What stands out less than this, in deviations, is not worth a word.
 const FAINT: f64 = 0.15;
+/// A column that fewer of a state's rows observe says nothing of the state, and one that fewer than half of them do is told
+/// with how many do.
+const KNOWN: f64 = 0.2;
+const MOSTLY_KNOWN: f64 = 0.5;
 
 /// What a column is like as a whole, by the model: nothing of a row being known.
 enum Whole {
@@ -50,6 +55,7 @@ impl Fitted {
         let Some(whole) = self.whole(context)? else { return Ok(None) };
         let about = self.about();
         let (levels, owner) = (self.model.levels(), view.part_of_column());
+        let observed = self.observed_shares();
         let of_state = |slot: usize| {
             let part = slot / view.states;
             let of_column = |d: usize| {
@@ -58,7 +64,11 @@ impl Fitted {
                     return None;
                 }
                 let name = (d, column_name(manifest.columns.as_deref(), d));
-                let told = match (&whole[d], &levels) {
+                let known = observed.as_ref().map_or(1.0, |share| share[slot * view.columns + d]);
+                if known < KNOWN {
+                    return None;
+                }
+                let mut told = match (&whole[d], &levels) {
                     (Whole::Number { mean: usually, deviation }, _) => {
                         let own = mean[slot * view.columns + d];
                         Standing::of_number(&about, name, own, *usually, *deviation)
@@ -68,13 +78,25 @@ impl Fitted {
                     }
                     (Whole::Words(_), None) => None,
                 }?;
-                (told.strength >= FAINT).then_some((gate * told.strength, told))
+                if known < MOSTLY_KNOWN {
+                    told.text = format!("{}, known of {:.0}%", told.text, 100.0 * known);
+                }
+                (told.strength >= FAINT).then_some((gate * known * told.strength, told))
             };
             let mut told: Vec<(f64, Standing)> = (0..view.columns).filter_map(of_column).collect();
             told.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.at.cmp(&b.1.at)));
             told.into_iter().map(|(_, told)| told).collect()
         };
         Ok(Some((0..view.parts * view.states).map(of_state).collect()))
+    }
+
+    /// The share of the rows that show a state which observe each column, `[K, J, D]`, where the model keeps it.
+    fn observed_shares(&self) -> Option<Vec<f64>> {
+        let view = self.model.parts()?;
+        let mixed = self.manifest.kinds.is_some();
+        let file = mixed.then(|| self.model.to_file(Manifest::new(self.model.kind())))?;
+        let share = file.get("observed")?;
+        (share.values.len() == view.mean.len()).then(|| share.values.clone())
     }
 
     /// What each column is like as a whole: what the model says of a row that shows nothing.

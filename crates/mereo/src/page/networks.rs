@@ -1,6 +1,6 @@
 //! What auto-encoders have to show: what lies between rows, a grid over codes of two numbers, filters.
 
-use mereo_core::{Context, Dense, Result, Table};
+use mereo_core::{Context, Dense, Picture, Result, Table};
 use mereo_neural::{Ae, Vae};
 use mereo_report::Gallery;
 
@@ -20,7 +20,8 @@ const FILTERS: usize = 60;
 pub(super) struct Networks {
     between: Option<Dense<f64>>,
     grid: Option<Dense<f64>>,
-    filters: Option<Dense<f64>>,
+    /// Filters, and the shape of those that do not see whole rows.
+    filters: Option<(Dense<f64>, Option<Picture>)>,
 }
 
 impl Networks {
@@ -93,8 +94,11 @@ impl Networks {
         };
         let filters = match filters {
             Some(filters) => {
-                let shown = (filters.len() / columns.max(1)).min(FILTERS);
-                Some(Dense::new(shown, columns, filters[..shown * columns].to_vec())?)
+                let seen =
+                    filters.patch.and_then(|patch| patch.columns()).unwrap_or(columns).max(1);
+                let shown = (filters.weights.len() / seen).min(FILTERS);
+                let rows = Dense::new(shown, seen, filters.weights[..shown * seen].to_vec())?;
+                Some((rows, filters.patch))
             }
             None => None,
         };
@@ -113,6 +117,7 @@ impl Networks {
                 rows,
                 across: STEPS,
                 signed: false,
+                picture: None,
             });
         }
         if let Some(rows) = &self.grid {
@@ -124,9 +129,10 @@ impl Networks {
                 rows,
                 across: SIDE,
                 signed: false,
+                picture: None,
             });
         }
-        if let Some(rows) = &self.filters {
+        if let Some((rows, picture)) = &self.filters {
             all.push(Gallery {
                 id: "filters",
                 short: "Filters",
@@ -135,6 +141,7 @@ impl Networks {
                 rows,
                 across: 12,
                 signed: true,
+                picture: *picture,
             });
         }
         all
