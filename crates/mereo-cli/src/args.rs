@@ -116,7 +116,8 @@ pub(crate) struct Reading {
     #[arg(long)]
     no_header: bool,
 
-    /// The column that holds each row's class: it is not learned from, unless --classes labels says so
+    /// The column that holds each row's class, kept beside the rows and never learned from; `fit --classes COLUMN` learns
+    /// classes
     #[arg(long, value_name = "COLUMN")]
     pub(crate) label: Option<String>,
 
@@ -197,7 +198,18 @@ impl Reading {
 
     /// Opens DATA as it says.
     pub(crate) fn open(&self, data: &Path, context: &Context, voice: Voice) -> Result<Data> {
-        let (opened, told) = self.open_told(data, &self.options(), context, voice)?;
+        self.open_as(data, &self.options(), context, voice)
+    }
+
+    /// The same, read in this way.
+    pub(crate) fn open_as(
+        &self,
+        data: &Path,
+        options: &ReadOptions,
+        context: &Context,
+        voice: Voice,
+    ) -> Result<Data> {
+        let (opened, told) = self.open_told(data, options, context, voice)?;
         for line in told_lines(&told) {
             voice.say(line);
         }

@@ -14,7 +14,7 @@ use crate::output::{self, Format, Voice};
 
 /// Say which class each row belongs to, and how surely
 ///
-/// For models that were learned with --classes or --labels. If the data has labels too, the output
+/// For models that were learned with --classes. If the data has labels too, the output
 /// says how often the model is right and what it takes for what; for classes that were found
 /// without labels, how many rows of each label each class has, and how well the two agree.
 #[derive(Debug, Args)]

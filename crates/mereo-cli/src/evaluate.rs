@@ -9,6 +9,7 @@ use mereo::rater::evaluate::{Evaluated, Measures, Protocol, Trial, evaluate};
 use mereo::{Fit, ModelKind, models};
 use mereo_core::{AnyTable, Dense, Options, ParamInfo, ParamType, Plan, Result, Sparse, Table};
 use mereo_data::steps::StepKind;
+use mereo_data::{LeastRatings, ReadOptions};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Reading, Threads};
@@ -80,6 +81,10 @@ struct Common {
     #[arg(long, value_name = "STEP", help = format!(
         "Preprocessing; may be given again for more steps: {}", StepKind::NAMES.join(", ")))]
     prepare: Vec<StepKind>,
+
+    /// Leave out users and items with fewer ratings than this; two numbers are for users and items
+    #[arg(long, value_name = "N|USERS,ITEMS", value_parser = str::parse::<LeastRatings>)]
+    least_ratings: Option<LeastRatings>,
 
     /// Print one JSON object: each measure's mean, spread and draws, baselines, seconds and memory
     #[arg(long)]
@@ -194,7 +199,8 @@ pub(crate) fn run(args: &EvaluateArgs, voice: Voice) -> Result<ExitCode> {
     make()?.params().check()?;
     let context = common.threads.context(common.seed)?;
     interrupt::watch(context.stop(), voice);
-    let table = given::read_ratings(&common.data, common.reading.options(), &context)?;
+    let reading = ReadOptions { least_ratings: common.least_ratings, ..common.reading.options() };
+    let table = given::read_ratings(&common.data, reading, &context, voice)?;
     let table = single(table).map_err(|e| e.in_file(&common.data))?;
     let trial = Trial {
         protocol: match common.protocol {

@@ -9,10 +9,13 @@ use std::time::{Duration, Instant};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use mereo::{Fit, Fitted, ModelKind, models, with_data};
+use mereo_core::slots::ColumnMoments;
 use mereo_core::{
-    Checkpoints, Error, Options, ParamInfo, ParamType, Plan, Result, SizeTried, Status, Training,
+    Checkpoints, Context, Error, Options, ParamInfo, ParamType, Plan, Real, Result, SizeTried,
+    Source, Status, Training,
 };
 use mereo_data::steps::StepKind;
+use mereo_data::{LeastRatings, ReadOptions};
 use serde_json::{Value, json};
 
 use crate::args::{Reading, Threads};
@@ -27,6 +30,9 @@ The model file is a safetensors file that says all about itself; `mereo show` an
 into it. The same data, options and seed give the same file, byte for byte, on any number of threads. \
 Ctrl-C stops early and keeps the best model so far (exit code 130); with --checkpoint even a killed run \
 can be taken up again. `mereo models` lists all models with their options.";
+/// Deviations of columns that are so many times apart are worth a word.
+const UNITS_APART: f64 = 10.0;
+
 const EXAMPLES: &str = "\
 Examples:
   mereo fit mcvq data.csv
@@ -80,6 +86,10 @@ struct Common {
          steps: {}", StepKind::NAMES.join(", ")))]
     prepare: Vec<StepKind>,
 
+    /// Leave out users and items with fewer ratings than this; two numbers are for users and items
+    #[arg(long, value_name = "N|USERS,ITEMS", value_parser = str::parse::<LeastRatings>)]
+    least_ratings: Option<LeastRatings>,
+
     /// Keep the state of learning in this file, to be taken up with --resume
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
@@ -132,11 +142,17 @@ impl FromArgMatches for FitArgs {
                 options.insert(info.name.to_owned(), value);
             }
         }
-        if has_classes(&model)
-            && let Some(column) = given.get_one::<String>("labels")
-        {
+        if let Some(column) = classes_column(&model, &options, given) {
+            if common.reading.label.as_ref().is_some_and(|label| *label != column) {
+                return Err(clap::Error::raw(
+                    clap::error::ErrorKind::ArgumentConflict,
+                    format!(
+                        "--classes {column} takes the classes from that column: leave --label out\n"
+                    ),
+                ));
+            }
             options.insert("classes".to_owned(), json!("labels"));
-            common.reading.label = Some(column.clone());
+            common.reading.label = Some(column);
         }
         let restarts = given.get_one::<usize>("restarts").copied();
         Ok(Self { model, options, restarts, common })
@@ -168,6 +184,16 @@ pub(crate) fn options_of(
 /// Whether a model can have classes, and so a column of labels.
 fn has_classes(model: &ModelKind) -> bool {
     model.params().iter().any(|info| info.name == "classes")
+}
+
+/// The column that holds the classes to be learned, if `--classes` names one (or `--labels`, as it was called).
+fn classes_column(model: &ModelKind, options: &Options, given: &ArgMatches) -> Option<String> {
+    if !has_classes(model) {
+        return None;
+    }
+    let named = options.get("classes").and_then(Value::as_str);
+    let named = named.filter(|word| !["none", "labels"].contains(word)).map(str::to_owned);
+    named.or_else(|| given.get_one::<String>("labels").cloned())
 }
 
 /// The subcommand of a model.
@@ -219,6 +245,18 @@ fn argument(info: &ParamInfo) -> Arg {
             Value::String(text) => help = format!("{help} [default: {text}]"),
             other => help = format!("{help} [default: {other}]"),
         }
+    }
+    if info.name == "classes" {
+        // A number is how many to find; any other word is a column.
+        let (value, find) = match &info.kind {
+            ParamType::CountOr(_) => ("N|COLUMN", "how many to find, or "),
+            _ => ("COLUMN", ""),
+        };
+        return Arg::new(info.name).long(info.option()).value_name(value).help(format!(
+            "Classes to learn: {find}the column that holds each row's class (rows without one are shared \
+             among them); `labels` if the data brings classes along by itself, as folders of pictures do \
+             [default: none]"
+        ));
     }
     let arg = Arg::new(info.name)
         .long(info.option())
@@ -329,9 +367,15 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
     let context = common.threads.context(common.seed)?;
     interrupt::watch(context.stop(), voice);
     let began = Instant::now();
-    let data = common.reading.open(&common.data, &context, voice)?;
+    let reading = ReadOptions { least_ratings: common.least_ratings, ..common.reading.options() };
+    let data = common.reading.open_as(&common.data, &reading, &context, voice)?;
     let fit = fit.plan(plan).context(&context).prepare(&common.prepare);
     let fitted = with_data!(data, held => {
+        if ["pca", "ppca"].contains(&model.name) && common.prepare.is_empty()
+            && let Some(notice) = of_units(model.name, held.source(), &context)?
+        {
+            voice.say(format_args!("mereo: {notice}"));
+        }
         let mut observer = progress::observer(held.source().rows(), voice);
         fit.observed(held, &mut *observer).map_err(|e| e.in_file(&common.data))?
     });
@@ -352,6 +396,40 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
     }
     let interrupted = training.status == Status::Interrupted;
     Ok(if interrupted { interrupt::kept(&path, voice) } else { ExitCode::SUCCESS })
+}
+
+/// What to say of columns whose units differ much, to models that units matter to.
+fn of_units<T: Real>(
+    model: &str,
+    source: &dyn Source<T>,
+    context: &Context,
+) -> Result<Option<String>> {
+    let about = source.about();
+    if about.picture.is_some() || source.absent().is_some() || source.remote().is_some() {
+        return Ok(None);
+    }
+    let Some(names) = mereo::own_names(about.names.as_deref()) else { return Ok(None) };
+    let moments = ColumnMoments::of(source, context)?;
+    let mut spread: Vec<(f64, &String)> = names
+        .iter()
+        .enumerate()
+        .filter(|(d, _)| about.kind(*d).levels().is_empty() && moments.variance(*d) > 0.0)
+        .map(|(d, name)| (moments.variance(d).sqrt(), name))
+        .collect();
+    spread.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (Some((least, narrow)), Some((most, wide))) = (spread.first(), spread.last()) else {
+        return Ok(None);
+    };
+    let times = most / least;
+    Ok((times >= UNITS_APART).then(|| {
+        format!(
+            "units matter to {model}: `{}` varies {} times as much as `{}` and says as much more; \
+             --prepare standardise gives all columns an equal say",
+            output::name(wide),
+            mereo_core::plainly(times),
+            output::name(narrow)
+        )
+    }))
 }
 
 /// What to say of columns in which no row has a value.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use mereo::rater::{Person, Rater, Recommended};
 use mereo_core::{Context, Error, Result};
-use mereo_data::{Kind, ReadOptions, detect, read};
+use mereo_data::{Kind, ReadOptions, detect, read_told};
 use serde_json::{Value, json};
 
 use crate::output::{self, Voice};
@@ -14,11 +14,16 @@ pub(crate) fn read_ratings(
     path: &Path,
     mut options: ReadOptions,
     context: &Context,
+    voice: Voice,
 ) -> Result<mereo_core::AnyTable> {
     if options.kind.is_none() && path.is_file() && detect(path)? == Kind::Csv {
         options.kind = Some(Kind::Ratings);
     }
-    context.install(|| read(path, &options))
+    let (table, told) = context.install(|| read_told(path, &options))?;
+    for notice in &told.notices {
+        voice.say(format_args!("mereo: {notice}"));
+    }
+    Ok(table)
 }
 
 /// The people of a file of ratings. Items that the model never saw are told and left out.
@@ -29,7 +34,7 @@ pub(crate) fn people(
     context: &Context,
     voice: Voice,
 ) -> Result<Vec<Person>> {
-    let table = read_ratings(path, options, context)?;
+    let table = read_ratings(path, options, context, voice)?;
     let (people, unknown) = rater.people(&table).map_err(|e| e.in_file(path))?;
     voice.tell_unknown(&unknown, path);
     Ok(people)

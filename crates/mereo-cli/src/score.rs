@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mereo::{Fitted, with_data};
-use mereo_core::{About, AnyTable, Dense, Result, ScoreKind, Scores, Table};
+use mereo_core::{About, AnyTable, ColumnKind, Dense, Result, ScoreKind, Scores, Table};
 use serde_json::json;
 
 use crate::args::{ModelAndData, Rule};
@@ -83,7 +83,8 @@ pub(crate) fn run(args: &ScoreArgs, voice: Voice) -> Result<ExitCode> {
         }
         output::print_json(&told)?;
     } else {
-        output::tell_beside(path.as_deref(), &summary(&scores, &about), voice)?;
+        let told = summary(&scores, &about) + &units(&fitted, of_prepared);
+        output::tell_beside(path.as_deref(), &told, voice)?;
     }
     if of_prepared {
         voice.say(
@@ -92,6 +93,30 @@ pub(crate) fn run(args: &ScoreArgs, voice: Voice) -> Result<ExitCode> {
         );
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What scores are measured in: densities of numbers per unit of their column, and probabilities of counts and words.
+fn units(fitted: &Fitted, of_prepared: bool) -> String {
+    let about = fitted.about();
+    let columns = fitted.manifest.kinds.as_ref().map_or(0, Vec::len);
+    let masses = (0..columns).filter(|&d| {
+        let kind = about.kind(d);
+        *kind == ColumnKind::Count || !kind.levels().is_empty()
+    });
+    let (masses, all) = (masses.count(), fitted.model.columns());
+    let density =
+        if of_prepared { "per unit of the prepared columns" } else { "per unit of each column" };
+    match (masses, all - masses.min(all)) {
+        (0, _) => format!(
+            "in natural logarithms of densities, {density}: other units give other scores\n"
+        ),
+        (_, 0) => "in natural logarithms of probabilities: every column is of counts or words\n"
+            .to_owned(),
+        (masses, numbers) => format!(
+            "in natural logarithms: of probabilities for {masses} columns of counts and words, of densities, {density}, \
+             for {numbers} of numbers and dates\n"
+        ),
+    }
 }
 
 /// Nats, readable however many.

@@ -29,6 +29,8 @@ const DOUBTFUL: usize = 12;
 const STANDS_OUT: usize = 5;
 /// A column that a state moves by less than this share of what moves most is not worth a word.
 const NOTABLE: f64 = 0.1;
+/// A state that is less common is shown by no row.
+const NOBODY: f64 = 1e-9;
 /// A gate below this leaves a column undecided.
 const DECIDED: f64 = 0.5;
 
@@ -332,6 +334,15 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
     }
     if !manifest.sizes.is_empty() {
         write!(text, "\nsizes that were tried\n{}", sizes_in_words(&manifest.sizes))?;
+        let chosen = manifest.sizes.iter().find(|size| size.chosen);
+        if let Some(size) = chosen.filter(|size| (size.parts, size.states) != (parts.len(), states))
+        {
+            writeln!(
+                text,
+                "of {} parts of {} states, those without columns were left out, and states that looked alike are one",
+                size.parts, size.states
+            )?;
+        }
     }
     Ok(())
 }
@@ -462,7 +473,8 @@ fn write_part(
 
 /// States in the data's words, the most common first.
 fn write_states(text: &mut String, part: &Part) -> std::fmt::Result {
-    let mut order: Vec<usize> = (0..part.state_prior.len()).collect();
+    let mut order: Vec<usize> =
+        (0..part.state_prior.len()).filter(|&j| part.state_prior[j] >= NOBODY).collect();
     order.sort_by(|&a, &b| part.state_prior[b].total_cmp(&part.state_prior[a]).then(a.cmp(&b)));
     for &state in order.iter().take(MOST_STATES) {
         let told = part.stands_out[state].iter().take(STANDS_OUT);
