@@ -44,7 +44,7 @@ pub fn learn<T: Real>(
             let low_rank = kind == "low-rank";
             let covariance = if low_rank { Covariance::LowRank } else { Covariance::Full };
             let mut params = GmmParams::with(sizes[0], covariance);
-            params.shrinkage = if kind == "shrunk" { SHRINKAGE } else { 0.0 };
+            params.shrinkage = (kind == "shrunk").then_some(SHRINKAGE);
             params.variance_floor = floor.unwrap_or(params.variance_floor);
             let (model, training) = gaussian::fit(&params, rows, plan, context, observer)?;
             let parameters = model.free_parameters();

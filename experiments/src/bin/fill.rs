@@ -98,7 +98,7 @@ fn by_diagonal(table: &Table<f64>, size: Size, context: &Context) -> Result<Vec<
 fn by_full(table: &Table<f64>, size: Size, context: &Context) -> Result<Vec<f64>> {
     let params = GmmParams {
         variance_floor: 1e-3 * size[2] as f64,
-        shrinkage: size[1] as f64,
+        shrinkage: Some(size[1] as f64),
         ..GmmParams::with(size[0], Covariance::Full)
     };
     by_mixture(&params, table, context)
