@@ -371,7 +371,7 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
     let data = common.reading.open_as(&common.data, &reading, &context, voice)?;
     let fit = fit.plan(plan).context(&context).prepare(&common.prepare);
     let fitted = with_data!(data, held => {
-        if ["pca", "ppca"].contains(&model.name) && common.prepare.is_empty()
+        if model.units_matter && common.prepare.is_empty()
             && let Some(notice) = of_units(model.name, held.source(), &context)?
         {
             voice.say(format_args!("mereo: {notice}"));

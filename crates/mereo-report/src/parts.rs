@@ -233,11 +233,15 @@ fn prior_of(parts: &PartsView<'_>, part: usize, state: usize) -> f64 {
 pub(crate) fn shown_states(parts: &PartsView<'_>, part: usize) -> Vec<usize> {
     let each = (STATES_IN_ALL / parts.parts.clamp(1, PARTS)).clamp(STATES_AT_LEAST, STATES_AT_MOST);
     let mut shown = top(parts.states, each, |j| prior_of(parts, part, j));
-    // Parts that need fewer states than others have some that no row shows.
     if let Some(&first) = shown.first() {
-        shown.retain(|&j| j == first || prior_of(parts, part, j) >= NOBODY);
+        shown.retain(|&j| j == first || in_use(parts, part, j));
     }
     shown
+}
+
+/// Whether any row shows a state: parts that need fewer states than others have some that none does.
+fn in_use(parts: &PartsView<'_>, part: usize, state: usize) -> bool {
+    parts.appearance != Appearance::States || prior_of(parts, part, state) >= NOBODY
 }
 
 /// States of a part as figures, the most common first; rare ones behind a fold.
@@ -249,7 +253,7 @@ pub(crate) fn in_order(
 ) -> Markup {
     let order = shown_states(parts, part);
     let (open, folded) = order.split_at(STATES_OPEN.min(order.len()));
-    let used = (0..parts.states).filter(|&j| prior_of(parts, part, j) >= NOBODY).count();
+    let used = (0..parts.states).filter(|&j| in_use(parts, part, j)).count();
     let left_out = used.saturating_sub(order.len());
     let grid = |states: &[usize]| {
         html! { div class=(class) { @for &j in states { (figure(j, prior_of(parts, part, j))) } } }

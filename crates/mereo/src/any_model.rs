@@ -471,6 +471,23 @@ impl AnyModel {
         T::on_rows(&*self.0).predictor
     }
 
+    /// The share of the rows that show a state which observe each column, `[K, J, D]`, where that was kept: by MCVQ of
+    /// tables with words or counts and holes.
+    ///
+    /// ```
+    /// # use mereo::{Manifest, ModelFile, Tensor};
+    /// # let mut file = ModelFile::new(Manifest::new("vq"));
+    /// # file.insert("mean", Tensor::new(vec![2, 2], vec![0.0, 0.0, 3.0, 3.0]));
+    /// # file.insert("state_prior", Tensor::new(vec![2], vec![0.5, 0.5]));
+    /// # file.insert("variance", Tensor::new(vec![1], vec![1.0]));
+    /// # let (model, _) = mereo::AnyModel::from_file(file, "by hand".as_ref())?;
+    /// assert!(model.observed().is_none());
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn observed(&self) -> Option<&[f64]> {
+        self.0.observed()
+    }
+
     /// The share of each level in each state, where columns are words.
     pub fn levels(&self) -> Option<LevelsView<'_>> {
         self.0.levels()

@@ -60,6 +60,8 @@ pub struct ModelKind {
     pub capabilities: &'static [&'static str],
     /// How many starts are tried if nobody says.
     pub restarts: usize,
+    /// Whether a column in smaller units has more of a say.
+    pub units_matter: bool,
     params: fn() -> Vec<ParamInfo>,
     chosen: fn(&Options) -> Result<AnyParams>,
     load: fn(ModelFile, &Path) -> Result<AnyModel>,
@@ -80,6 +82,7 @@ impl ModelKind {
             examples: M::EXAMPLES,
             capabilities: M::CAPABILITIES,
             restarts: M::Params::RESTARTS,
+            units_matter: M::Params::UNITS_MATTER,
             params: M::Params::declared,
             chosen: |options| Ok(AnyParams::new::<M>(M::Params::from_options(options)?)),
             load: |file, path| M::from_file(file, path).map(AnyModel::new),

@@ -95,7 +95,8 @@ fn what_has_no_classes_says_so() {
     let told =
         world.refused("fit mcvq d.npy --parts 2 --states 2 --classes labels -o x.safetensors");
     assert!(told.contains("no labels"), "{told}");
-    assert_eq!(world.run("fit mcvq d.npy --parts 2 --states 2 --classes few -o x").code, Some(2));
+    let told = world.refused("fit mcvq d.npy --parts 2 --states 2 --classes few -o x.safetensors");
+    assert!(told.contains("`few` is not there") && told.contains("npy or IDX"), "{told}");
 }
 
 #[test]

@@ -104,6 +104,11 @@ pub trait Model: Clone + Debug + PartialEq + Send + Sync + 'static {
         None
     }
 
+    /// The share of the rows that show a state which observe each column, `[K, J, D]`, where that was kept.
+    fn observed(&self) -> Option<&[f64]> {
+        None
+    }
+
     /// The share of each level in each state, where columns are words: see [`LevelsView`].
     fn levels(&self) -> Option<LevelsView<'_>> {
         None
@@ -167,6 +172,8 @@ pub trait DynModel: Debug + Send + Sync {
     fn equals(&self, other: &dyn DynModel) -> bool;
     /// See [`Model::sampler`].
     fn sampler(&self) -> Option<&dyn Sample>;
+    /// See [`Model::observed`].
+    fn observed(&self) -> Option<&[f64]>;
     /// See [`Model::levels`].
     fn levels(&self) -> Option<LevelsView<'_>>;
     /// See [`Model::parts`].
@@ -260,6 +267,10 @@ impl<M: Model> DynModel for M {
 
     fn sampler(&self) -> Option<&dyn Sample> {
         Model::sampler(self)
+    }
+
+    fn observed(&self) -> Option<&[f64]> {
+        Model::observed(self)
     }
 
     fn levels(&self) -> Option<LevelsView<'_>> {

@@ -169,6 +169,9 @@ pub trait Params:
     /// How many starts are tried if nobody says.
     const RESTARTS: usize = 1;
 
+    /// Whether a column in smaller units has more of a say.
+    const UNITS_MATTER: bool = false;
+
     /// Everything that can be chosen.
     fn declared() -> Vec<ParamInfo>;
 

@@ -113,6 +113,13 @@ pub(super) fn labels(shape: &[u64], texts: Vec<Option<String>>) -> Result<Labels
 pub(super) fn with_labels_beside(table: AnyTable, options: &ReadOptions) -> Result<AnyTable> {
     let Some(path) = &options.label else { return Ok(table) };
     let path = Path::new(path);
+    if !path.exists() {
+        let problem = format!(
+            "`{}` is not there: columns of arrays have no names, so that labels are in another npy or IDX file, one for each row",
+            path.display()
+        );
+        return Err(Error::option("label", problem));
+    }
     let read = || {
         let input = Input::open(path, options)?;
         let labels = match kind_of(input.sample())? {

@@ -11,6 +11,7 @@ use super::{Fa, FaParams, Ppca, PpcaParams};
 
 impl Params for PpcaParams {
     type Model = Ppca;
+    const UNITS_MATTER: bool = true;
 
     fn declared() -> Vec<ParamInfo> {
         PpcaParams::declared()

@@ -11,6 +11,7 @@ use super::{Pca, PcaParams};
 
 impl Params for PcaParams {
     type Model = Pca;
+    const UNITS_MATTER: bool = true;
 
     fn declared() -> Vec<ParamInfo> {
         PcaParams::declared()

@@ -200,6 +200,10 @@ impl Model for Mcvq {
         self.kinds.mixed().is_none().then_some(self)
     }
 
+    fn observed(&self) -> Option<&[f64]> {
+        self.observed_shares()
+    }
+
     fn levels(&self) -> Option<LevelsView<'_>> {
         self.kinds.view()
     }

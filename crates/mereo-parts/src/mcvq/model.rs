@@ -98,6 +98,11 @@ impl Mcvq {
         }
     }
 
+    /// The share of the rows that show a state which observe each column, `[K, J, D]`, if it was kept.
+    pub(super) fn observed_shares(&self) -> Option<&[f64]> {
+        (!self.observed.is_empty()).then_some(&*self.observed)
+    }
+
     /// The classes that states depend on, if they do.
     pub fn class_view(&self) -> Option<ClassView<'_>> {
         let classes = self.classes.as_ref()?;

@@ -11,6 +11,7 @@ use super::{Cvq, CvqParams};
 
 impl Params for CvqParams {
     type Model = Cvq;
+    const UNITS_MATTER: bool = true;
 
     /// Its passes are cheap, and its starts differ.
     const RESTARTS: usize = 4;

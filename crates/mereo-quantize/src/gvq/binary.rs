@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use super::GvqParams;
 use super::squashed::{Error, codes, squashed};
-use super::starts::{SetOf, best_of_scouts};
+use super::starts::{SetOf, best_of_scouts, for_each_count};
 
 /// Steps of L-BFGS in each pass, and the gain that is too small for another.
 const STEPS: usize = 25;
@@ -220,9 +220,11 @@ impl BinaryLearner {
         while let Some(batch) = lane.next_batch()? {
             self.fill(&batch, &mut work);
             for row in 0..batch.rows {
-                let state = super::starts::any_state(n, &mut random) as usize;
-                let code = (seeds.row(&batch, row) << n) + state;
-                work.chosen[row * self.codes() + code] = T::from_f64(batch.weight(row));
+                let set = seeds.row(&batch, row);
+                for_each_count(batch.weight(row), n, &mut random, |state, weight| {
+                    let code = (set << n) + state as usize;
+                    work.chosen[row * self.codes() + code] += T::from_f64(weight);
+                });
             }
             self.add(&work, batch.rows, &mut statistics);
         }

@@ -54,6 +54,7 @@ impl TryFrom<GvqOptions> for GvqParams {
 
 impl Params for GvqParams {
     type Model = Gvq;
+    const UNITS_MATTER: bool = true;
 
     const RESTARTS: usize = 2;
 

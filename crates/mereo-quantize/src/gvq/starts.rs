@@ -23,6 +23,8 @@ const START_CELLS: usize = 1 << 22;
 /// Passes of each short run.
 const SCOUT_PASSES: usize = 40;
 const SCOUT_TOLERANCE: f64 = 1e-3;
+/// Random states that a row gets at most, however much it weighs.
+const MOST_COUNTS: usize = 64;
 
 /// The best of many short runs on a sample of the rows. `scouting` makes the learner of these, given
 /// what is known of the sample, and `random_states` each run's start.
@@ -58,6 +60,25 @@ pub(super) fn any_state(n: usize, random: &mut Random) -> u64 {
     (0..n).fold(0, |s, i| s | u64::from(random.random::<bool>()) << i)
 }
 
+/// Calls back with a state for each time that a row counts, and with how much that is: a row of weight 2 gets what the row
+/// twice would get.
+pub(super) fn for_each_count(
+    weight: f64,
+    features: usize,
+    random: &mut Random,
+    mut visit: impl FnMut(u64, f64),
+) {
+    let mut left = weight;
+    for count in 0..MOST_COUNTS {
+        if !(left > 0.0) {
+            break;
+        }
+        let share = if count + 1 == MOST_COUNTS { left } else { left.min(1.0) };
+        visit(any_state(features, random), share);
+        left -= share;
+    }
+}
+
 /// Least squares on states drawn at random.
 pub(super) fn random_states<T: Real>(
     learner: &GvqLearner<T>,
@@ -74,22 +95,22 @@ pub(super) fn random_states<T: Real>(
     let mut lane = sample.lane(0..sample.batches())?;
     while let Some(batch) = lane.next_batch()? {
         for row in 0..batch.rows {
-            let state = any_state(n, &mut random);
             cells.take(&batch, row);
             let set = set_of.row(&batch, row);
-            let weight = batch.weight(row);
             observed.clear();
             observed.extend(cells.iter().map(|(c, _)| c));
             let missing = (observed.len() < d).then_some(&*observed);
-            statistics.add(Found { set, state, energy: 0.0 }, weight, missing);
-            let cross = &mut statistics.squares[set].cross;
-            for (c, x) in cells.iter() {
-                let x = weight * learner.units.inward(c, T::from_f64(x)).to_f64();
-                cross.row_mut(0)[c] += x;
-                for i in crate::associate::ones(state) {
-                    cross.row_mut(i + 1)[c] += x;
+            for_each_count(batch.weight(row), n, &mut random, |state, weight| {
+                statistics.add(Found { set, state, energy: 0.0 }, weight, missing);
+                let cross = &mut statistics.squares[set].cross;
+                for (c, x) in cells.iter() {
+                    let x = weight * learner.units.inward(c, T::from_f64(x)).to_f64();
+                    cross.row_mut(0)[c] += x;
+                    for i in crate::associate::ones(state) {
+                        cross.row_mut(i + 1)[c] += x;
+                    }
                 }
-            }
+            });
         }
     }
     let mut state = State {

@@ -11,6 +11,7 @@ use super::{Vq, VqParams};
 
 impl Params for VqParams {
     type Model = Vq;
+    const UNITS_MATTER: bool = true;
 
     /// k-means is cheap, and its starts differ.
     const RESTARTS: usize = 4;

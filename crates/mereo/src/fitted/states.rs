@@ -1,8 +1,7 @@
 //! States in the user's words: where each stands out from the whole.
 
 use mereo_core::{
-    About, Appearance, Asked, Context, Dense, Manifest, Prediction, Result, Table, column_name,
-    predict,
+    About, Appearance, Asked, Context, Dense, Prediction, Result, Table, column_name, predict,
 };
 
 use super::Fitted;
@@ -55,7 +54,7 @@ impl Fitted {
         let Some(whole) = self.whole(context)? else { return Ok(None) };
         let about = self.about();
         let (levels, owner) = (self.model.levels(), view.part_of_column());
-        let observed = self.observed_shares();
+        let observed = self.model.observed();
         let of_state = |slot: usize| {
             let part = slot / view.states;
             let of_column = |d: usize| {
@@ -64,7 +63,7 @@ impl Fitted {
                     return None;
                 }
                 let name = (d, column_name(manifest.columns.as_deref(), d));
-                let known = observed.as_ref().map_or(1.0, |share| share[slot * view.columns + d]);
+                let known = observed.map_or(1.0, |share| share[slot * view.columns + d]);
                 if known < KNOWN {
                     return None;
                 }
@@ -88,15 +87,6 @@ impl Fitted {
             told.into_iter().map(|(_, told)| told).collect()
         };
         Ok(Some((0..view.parts * view.states).map(of_state).collect()))
-    }
-
-    /// The share of the rows that show a state which observe each column, `[K, J, D]`, where the model keeps it.
-    fn observed_shares(&self) -> Option<Vec<f64>> {
-        let view = self.model.parts()?;
-        let mixed = self.manifest.kinds.is_some();
-        let file = mixed.then(|| self.model.to_file(Manifest::new(self.model.kind())))?;
-        let share = file.get("observed")?;
-        (share.values.len() == view.mean.len()).then(|| share.values.clone())
     }
 
     /// What each column is like as a whole: what the model says of a row that shows nothing.
