@@ -103,15 +103,20 @@ fn units(fitted: &Fitted, of_prepared: bool) -> String {
         let kind = about.kind(d);
         *kind == ColumnKind::Count || !kind.levels().is_empty()
     });
-    let (masses, all) = (masses.count(), fitted.model.columns());
+    let (mut masses, all) = (masses.count(), fitted.model.columns());
+    if fitted.model.scorer::<f64>().is_some_and(|scorer| scorer.takes_levels()) {
+        masses = all;
+    }
     let density =
         if of_prepared { "per unit of the prepared columns" } else { "per unit of each column" };
     match (masses, all - masses.min(all)) {
         (0, _) => format!(
             "in natural logarithms of densities, {density}: other units give other scores\n"
         ),
-        (_, 0) => "in natural logarithms of probabilities: every column is of counts or words\n"
-            .to_owned(),
+        (_, 0) => {
+            "in natural logarithms of probabilities: every column is of levels, counts or words\n"
+                .to_owned()
+        }
         (masses, numbers) => format!(
             "in natural logarithms: of probabilities for {masses} columns of counts and words, of densities, {density}, \
              for {numbers} of numbers and dates\n"

@@ -128,7 +128,7 @@ pub enum Error {
         problem: String,
     },
     /// The model does not offer what was asked of it.
-    #[error("a {model} model cannot {verb}")]
+    #[error("models of kind {model} cannot {verb}")]
     Incapable {
         /// The kind of model.
         model: String,

@@ -1,11 +1,11 @@
 //! Files of every version of the format stay readable and mean the same. The golden files were
-//! written by the program; `scores.json` holds what it said of `rows.csv` then.
+//! written by the program; `scores.json` holds what it said of `rows.csv`, of `stars.csv` (ratings) and of `words.csv` then.
 
 use std::path::{Path, PathBuf};
 
 use mereo::data::{ReadOptions, read};
 use mereo::quantize::codec::Coded;
-use mereo::{AnyModel, AnyTable, Cells, Context, Mapped, Table, reconstruct, score};
+use mereo::{AnyModel, AnyTable, Cells, Context, Fitted, Mapped, Table, models, reconstruct};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
@@ -19,8 +19,15 @@ fn table(name: &str) -> Table<f64> {
 }
 
 #[test]
+fn every_model_has_a_file_of_every_format() {
+    for kind in models() {
+        let path = golden(&format!("{}-1.safetensors", kind.name.replace('-', "_")));
+        assert!(path.is_file(), "{}: keep a golden file of it", kind.name);
+    }
+}
+
+#[test]
 fn files_of_format_1_load_and_score_as_they_did() {
-    let rows = table("rows.csv");
     let text = std::fs::read_to_string(golden("scores.json")).unwrap();
     let expected: serde_json::Value = serde_json::from_str(&text).unwrap();
     let names = [
@@ -41,16 +48,23 @@ fn files_of_format_1_load_and_score_as_they_did() {
         "ppca",
         "fa",
         "vae",
+        "bfa",
+        "bfa-ordinal",
+        "mcvq-words",
+        "gmm-words",
     ];
     for name in names {
-        let path = golden(&format!("{name}-1.safetensors"));
-        let (model, manifest) = AnyModel::open(&path).unwrap();
+        let fitted = Fitted::open(&golden(&format!("{name}-1.safetensors"))).unwrap();
         let kind = name.split('-').next().unwrap().replace('_', "-");
-        assert_eq!((model.kind(), manifest.format), (&*kind, 1));
-        assert_eq!(manifest.columns.as_deref().unwrap(), ["left", "right", "up", "down"]);
-        let training = manifest.training.unwrap();
-        assert_eq!(training.rows, 60);
-        let scores = score(model.scorer::<f64>().unwrap(), &rows, &Context::new(0)).unwrap();
+        assert_eq!((fitted.model.kind(), fitted.manifest.format), (&*kind, 1));
+        let (file, columns) = match name {
+            "bfa" | "bfa-ordinal" => ("stars.csv", ["left", "right", "up", "down"]),
+            "mcvq-words" | "gmm-words" => ("words.csv", ["age", "colour", "visits", "member"]),
+            _ => ("rows.csv", ["left", "right", "up", "down"]),
+        };
+        assert_eq!(fitted.manifest.columns.as_deref().unwrap(), columns);
+        assert_eq!(fitted.training().unwrap().rows, 60);
+        let scores = fitted.score(&table(file), None, &Context::new(0)).unwrap();
         let then: Vec<f64> = expected[name]["rows"]
             .as_array()
             .unwrap()
@@ -69,7 +83,9 @@ fn files_of_format_1_load_and_score_as_they_did() {
 
 #[test]
 fn files_of_models_without_densities_rebuild_as_they_did() {
-    for (name, rows) in [("nmf", "amounts.csv"), ("ae", "rows.csv")] {
+    for (name, rows) in
+        [("nmf", "amounts.csv"), ("ae", "rows.csv"), ("aspect", "stars.csv"), ("urp", "stars.csv")]
+    {
         let (model, manifest) = AnyModel::open(&golden(&format!("{name}-1.safetensors"))).unwrap();
         assert_eq!((model.kind(), manifest.format), (name, 1));
         let rebuilt =

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::shards::{Runs, Spare, Tree, Walk, each, run_of};
+use super::shards::{Runs, ShardLane, Spare, Tree, Walk, each, run_of};
 use super::{Learner, Pass, Statistics, pack, unpack};
 use crate::{Batch, Context, Error, Real, Result, Source};
 
@@ -147,9 +147,10 @@ fn answer_task<T: Real, Q: RowTask<T>>(
     context: &Context,
 ) -> Result<Vec<u8>> {
     let task: Q = unpack(&request.body)?;
+    let count = shards.len();
     let sum = run_of(
-        source,
-        shards,
+        &mut ShardLane::open(source, shards)?,
+        count,
         usize::MAX,
         context,
         &Spare::new(),
@@ -170,9 +171,10 @@ fn answer_pass<T: Real, L: Learner<T>>(
     let (learner, state, pass): (L, L::State, Pass) = unpack(&request.body)?;
     let prepared = context.install(|| learner.prepare(&state, pass));
     let mut workspace = learner.workspace();
+    let count = shards.len();
     let sum = run_of(
-        source,
-        shards,
+        &mut ShardLane::open(source, shards)?,
+        count,
         learner.rows_at_once(),
         context,
         &Spare::new(),
@@ -284,9 +286,9 @@ pub fn map_rows<T: Real, U: Copy + Default + Send>(
     if chunk == 0 || cells == 0 {
         return Ok(out);
     }
-    let walk = |(run, mut out): (Range<usize>, &mut [U])| -> Result<()> {
-        let mut lane =
-            source.lane(run.start * batches..(run.end * batches).min(source.batches()))?;
+    let all: Vec<Range<usize>> = runs.iter().collect();
+    let walk = |(own, mut out): (&[Range<usize>], &mut [U])| -> Result<()> {
+        let mut lane = ShardLane::open(source, own[0].start..own[own.len() - 1].end)?.lane;
         while let Some(batch) = lane.next_batch()? {
             if context.stop().asked() {
                 return Err(Error::Interrupted);
@@ -297,6 +299,9 @@ pub fn map_rows<T: Real, U: Copy + Default + Send>(
         }
         Ok(())
     };
-    context.install(|| each(runs.iter().zip(out.chunks_mut(chunk)), walk))?;
+    context.install(|| {
+        let together = runs.together();
+        each(all.chunks(together).zip(out.chunks_mut(chunk * together)), walk)
+    })?;
     Ok(out)
 }

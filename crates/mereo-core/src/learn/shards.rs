@@ -7,19 +7,22 @@
 //! the tree, one thread, many, or many machines, gets the same bytes.
 //!
 //! Threads do not take single shards but *runs* of them, each the shards below one node. A run is read
-//! front to back through one lane, with a workspace of its own that is kept from pass to pass, and
-//! while it is evaluated at most one partial sum waits at each level.
+//! front to back, with a workspace of its own that is kept from pass to pass, and
+//! while it is evaluated at most one partial sum waits at each level. Neighbouring runs are read through one lane: to
+//! open a file, and to skip what stands in it before the first row, takes time.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use super::Statistics;
-use crate::{Batch, Context, Error, Real, Result, Source, in_parallel};
+use crate::{Batch, Context, Error, Lane, Real, Result, Source, in_parallel};
 
 /// Most runs that a source is cut into: enough for as many threads, each run long enough to be
 /// worth opening a file for.
 const MOST_RUNS: usize = 64;
+/// Lanes that each of several threads opens in a pass: enough that none waits long for another in the end.
+const LANES_A_THREAD: usize = 8;
 
 /// The runs of a source: all alike but the last, each a power of two of shards.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +44,14 @@ impl Runs {
 
     pub(crate) fn count(&self) -> usize {
         self.shards.div_ceil(1 << self.level)
+    }
+
+    /// How many neighbouring runs are read through one lane by the threads that are here. It changes nothing of the
+    /// sums.
+    pub(super) fn together(&self) -> usize {
+        let threads = rayon::current_thread_index().map_or(1, |_| rayon::current_num_threads());
+        let lanes = if threads == 1 { 1 } else { LANES_A_THREAD * threads };
+        self.count().div_ceil(lanes).max(1)
     }
 
     /// The shards of each run.
@@ -120,22 +131,35 @@ impl<'a, S: Statistics> Tree<'a, S> {
     }
 }
 
-/// Adds up what the shards of one run tell, read front to back, at most so many rows at once.
+/// A pass over some shards, front to back.
+pub(super) struct ShardLane<'a, T> {
+    pub(super) lane: Box<dyn Lane<T> + 'a>,
+    /// Batches in a shard.
+    each: usize,
+}
+
+impl<'a, T: Real> ShardLane<'a, T> {
+    pub(super) fn open(source: &'a dyn Source<T>, shards: Range<usize>) -> Result<Self> {
+        let each = source.shard_batches().max(1);
+        let batches = shards.start * each..(shards.end * each).min(source.batches());
+        Ok(Self { lane: source.lane(batches)?, each })
+    }
+}
+
+/// Adds up what the next shards of a lane tell, at most so many rows at once.
 pub(super) fn run_of<T: Real, S: Statistics>(
-    source: &dyn Source<T>,
-    shards: Range<usize>,
+    ShardLane { lane, each }: &mut ShardLane<'_, T>,
+    shards: usize,
     at_once: usize,
     context: &Context,
     spare: &Spare<S>,
     zero: impl Fn() -> S,
     mut accumulate: impl FnMut(&Batch<'_, T>, &mut S),
 ) -> Result<S> {
-    let each = source.shard_batches().max(1);
-    let tree = Tree::new(shards.len(), spare);
-    let mut lane = source.lane(shards.start * each..(shards.end * each).min(source.batches()))?;
-    for leaf in 0..shards.len() {
+    let tree = Tree::new(shards, spare);
+    for leaf in 0..shards {
         let mut statistics = spare.take(&zero);
-        for _ in 0..each {
+        for _ in 0..*each {
             let Some(batch) = lane.next_batch()? else { break };
             for first in (0..batch.rows).step_by(at_once.max(1)) {
                 if context.stop().asked() {
@@ -190,14 +214,21 @@ impl<S: Statistics, W: Send> Walk<S, W> {
     ) -> Result<S> {
         let Self { runs, workspaces, spare } = self;
         let tree = Tree::new(runs.count(), spare);
-        let runs = runs.iter().enumerate().zip(workspaces);
+        let all: Vec<Range<usize>> = runs.iter().collect();
         context.install(|| {
-            each(runs, |((index, shards), workspace)| {
-                let statistics =
-                    run_of(source, shards, at_once, context, spare, &zero, |batch, statistics| {
+            let together = runs.together();
+            let spans = all.chunks(together).zip(workspaces.chunks_mut(together)).enumerate();
+            each(spans, |(span, (own, workspaces))| {
+                let shards = own[0].start..own[own.len() - 1].end;
+                let mut lane = ShardLane::open(source, shards)?;
+                for (at, (shards, workspace)) in own.iter().zip(workspaces).enumerate() {
+                    let look = |batch: &Batch<'_, T>, statistics: &mut S| {
                         accumulate(batch, workspace, statistics);
-                    })?;
-                tree.put(statistics, 0, index);
+                    };
+                    let run = shards.len();
+                    let sum = run_of(&mut lane, run, at_once, context, spare, &zero, look)?;
+                    tree.put(sum, 0, span * together + at);
+                }
                 Ok(())
             })
         })?;
@@ -222,8 +253,11 @@ pub(super) fn each<I: Send>(
 mod tests {
     use serde::{Deserialize, Serialize};
 
+    use std::ops::Range;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::{Spare, Tree, Walk};
-    use crate::{Batch, Context, Dense, Statistics, Table};
+    use crate::{About, Absent, Batch, Context, Dense, Lane, Source, Statistics, Table};
 
     /// Statistics that say how they were merged.
     #[derive(Serialize, Deserialize)]
@@ -261,6 +295,54 @@ mod tests {
         assert_eq!(looked_at(usize::MAX, &context).unwrap(), "0+5:0 ");
         assert_eq!(looked_at(2, &context).unwrap(), "0+2:0 2+2:2 4+1:4 ");
         assert!(looked_at(1, &context).is_err(), "a stop is heeded between pieces");
+    }
+
+    /// A table that counts how often it is opened.
+    struct Counted(Table<f64>, AtomicUsize);
+
+    impl Source<f64> for Counted {
+        fn rows(&self) -> usize {
+            self.0.rows()
+        }
+        fn columns(&self) -> usize {
+            self.0.columns()
+        }
+        fn lane(&self, batches: Range<usize>) -> crate::Result<Box<dyn Lane<f64> + '_>> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            self.0.lane(batches)
+        }
+        fn about(&self) -> &About {
+            self.0.about()
+        }
+        fn absent(&self) -> Option<Absent> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_thread_opens_few_lanes_and_sums_do_not_change() {
+        let cells: Vec<f64> = (0..300_000).map(|i| f64::from(i % 997).sqrt()).collect();
+        let table = Table::from(Dense::new(300_000, 1, cells).unwrap());
+        let of = |threads: usize| {
+            let context = Context::new(0).with_threads(threads).unwrap();
+            let source = Counted(table.clone(), AtomicUsize::new(0));
+            let look = |batch: &Batch<'_, f64>, (): &mut (), sum: &mut Vec<f64>| {
+                (0..batch.rows).for_each(|row| batch.for_each_observed(row, |_, x| sum[0] += x));
+            };
+            let mut walk = Walk::new(&source, || ());
+            let sum = walk.pass(&source, usize::MAX, &context, || vec![0.0], look).unwrap();
+            let rows = crate::map_rows(&source, &context, 1, |batch, out: &mut [f64]| {
+                (0..batch.rows).for_each(|r| batch.for_each_observed(r, |_, x| out[r] = x));
+            });
+            (sum[0].to_bits(), rows.unwrap(), source.1.into_inner())
+        };
+        let (sum, rows, lanes) = of(1);
+        assert_eq!(lanes, 2, "one for the pass, one for the rows");
+        for threads in [2, 7] {
+            let (other, others, lanes) = of(threads);
+            assert_eq!(sum, other);
+            assert!(rows == others && lanes <= 2 * 8 * threads, "{lanes}");
+        }
     }
 
     #[test]

@@ -57,6 +57,11 @@ pub trait Score<T: Real>: Sync {
     /// What the numbers are.
     fn score_kind(&self) -> ScoreKind;
 
+    /// Whether numbers are taken for levels, so that they have probabilities and not densities.
+    fn takes_levels(&self) -> bool {
+        false
+    }
+
     /// Writes one number a row of the batch.
     fn score_batch(&self, batch: &Batch<'_, T>, out: &mut [f64]);
 }

@@ -239,10 +239,10 @@ mod tests {
         assert_eq!((parts, states), (1, 2));
         assert_eq!(left.gate, [1.0, 1.0]);
         assert_eq!(left.state_prior, [0.5, 0.5]);
-        for (found, right) in left.mean.iter().zip([2.0, 0.1, 22.0, 0.9]) {
+        let found = left.mean.iter().chain(&left.level);
+        for (found, right) in found.zip([2.0, 0.1, 22.0, 0.9, 0.9, 0.1, 0.1, 0.9]) {
             assert!((found - right).abs() < 1e-12, "{found} {right}");
         }
-        assert_eq!(left.level, [0.9, 0.1, 0.1, 0.9]);
     }
 
     #[test]

@@ -272,6 +272,10 @@ impl<T: Real> Score<T> for Bfa {
         ScoreKind::Bound
     }
 
+    fn takes_levels(&self) -> bool {
+        self.cuts.is_some()
+    }
+
     /// A bound on the log density of the observed cells, columns averaged over what is believed of them.
     fn score_batch(&self, batch: &Batch<'_, T>, out: &mut [f64]) {
         let mut row = Row::default();
