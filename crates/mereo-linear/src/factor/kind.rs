@@ -12,6 +12,8 @@ use super::{Fa, FaParams, Ppca, PpcaParams};
 impl Params for PpcaParams {
     type Model = Ppca;
 
+    const IN_PORTIONS: bool = true;
+
     fn declared() -> Vec<ParamInfo> {
         PpcaParams::declared()
     }

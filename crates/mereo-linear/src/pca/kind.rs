@@ -12,6 +12,8 @@ use super::{Pca, PcaParams};
 impl Params for PcaParams {
     type Model = Pca;
 
+    const IN_PORTIONS: bool = true;
+
     fn declared() -> Vec<ParamInfo> {
         PcaParams::declared()
     }

@@ -14,6 +14,7 @@ impl Params for VqParams {
 
     /// k-means is cheap, and its starts differ.
     const RESTARTS: usize = 4;
+    const IN_PORTIONS: bool = true;
 
     fn declared() -> Vec<ParamInfo> {
         VqParams::declared()
