@@ -1,14 +1,14 @@
 //! Starts. Local minima are the rule: features that grew out of noise depend on the noise. A start
 //! is therefore the best of many short runs on a sample of the rows, each from *random states*:
-//! every row is given features at random, and least squares make of that the first features. With
+//! every row is given features at random, by what it is and not by where it stands (so that a row of weight 2 is the row
+//! twice), and least squares make of that the first features. With
 //! several sets, k-means first says which rows share a set. Whatever solver was asked for, these runs
 //! use one that is soon done.
 
 use mereo_core::math::Array;
 use mereo_core::slots::{ColumnMoments, Lloyd, RowCells, Survey, first_smallest};
 use mereo_core::{
-    Batch, Context, Facts, Learner, Plan, Random, Real, Result, Silent, Source, Start, learn,
-    sample_rows,
+    Batch, Context, Facts, Learner, Plan, Real, Result, Silent, Source, Start, learn, sample_rows,
 };
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -53,8 +53,14 @@ pub(super) fn best_of_scouts<T: Real, L: Learner<T>>(
     Ok(Start { state, how: format!("the best of {} short runs", params.scouts) })
 }
 
-/// Any of the states of n features.
-pub(super) fn any_state(n: usize, random: &mut Random) -> u64 {
+/// Any of the states of n features, the same for rows that are the same.
+pub(super) fn any_state(n: usize, cells: &RowCells, restart: usize, context: &Context) -> u64 {
+    let digest = cells.iter().fold(0u64, |digest, (column, x)| {
+        // Adding 0 makes one of both zeros.
+        let own = (x + 0.0).to_bits() ^ (column as u64).rotate_left(40);
+        (digest.rotate_left(5) ^ own).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    });
+    let mut random = context.random("gvq states", [restart as u64, digest]);
     (0..n).fold(0, |s, i| s | u64::from(random.random::<bool>()) << i)
 }
 
@@ -68,14 +74,13 @@ pub(super) fn random_states<T: Real>(
     let params = &learner.params;
     let (sets, n, d) = (params.sets, params.features, sample.columns());
     let set_of = SetOf::new(sample, sets, restart, context)?;
-    let mut random = context.random("gvq states", [restart as u64, 0]);
     let mut statistics = learner.statistics();
     let (mut cells, mut observed) = (RowCells::default(), Vec::new());
     let mut lane = sample.lane(0..sample.batches())?;
     while let Some(batch) = lane.next_batch()? {
         for row in 0..batch.rows {
-            let state = any_state(n, &mut random);
             cells.take(&batch, row);
+            let state = any_state(n, &cells, restart, context);
             let set = set_of.row(&batch, row);
             let weight = batch.weight(row);
             observed.clear();
