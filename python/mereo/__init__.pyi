@@ -373,8 +373,8 @@ class BFA(Estimator):
 class AutoEncoder(Estimator):
     def __init__(
         self,
-        code: int,
         *,
+        code: int | None = ...,
         encoder: str | None = ...,
         decoder: str | None = ...,
         loss: Literal["squared", "cross-entropy"] = ...,
@@ -411,11 +411,11 @@ class AutoEncoder(Estimator):
 class VAE(Estimator):
     def __init__(
         self,
-        code: int,
         *,
+        code: int | None = ...,
         encoder: str | None = ...,
         decoder: str | None = ...,
-        decoder_kind: Literal["gaussian", "bernoulli"] = ...,
+        decoder_kind: Literal["own", "gaussian", "bernoulli"] = ...,
         variance: Literal["learned", "unit"] = ...,
         variance_floor: float = ...,
         binarise: bool = ...,

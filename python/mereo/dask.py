@@ -41,7 +41,7 @@ _TASK_CELLS = 1 << 24
 
 #: Tasks of a pass for each thread of the cluster, if there are as many runs: few, since each has a price of its own, but not so
 #: few that somebody waits for the slowest.
-_TASKS_PER_THREAD = 4
+_TASKS_PER_THREAD = 2
 
 #: Answers that one task puts together: a power of two, so that they are put together as everywhere.
 _FAN_IN = 16
