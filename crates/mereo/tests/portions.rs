@@ -106,7 +106,10 @@ fn models_that_cannot_learn_from_portions_say_so_by_name() {
     let (_, portions) = cut(100, 50);
     for kind in mereo::models() {
         let mut options = mereo::Options::default();
-        let open = |info: &mereo::ParamInfo| info.default.as_ref().is_none_or(|d| d == "auto");
+        // Sizes of parts and states would be searched for.
+        let open = |info: &mereo::ParamInfo| {
+            info.default.is_none() || ["parts", "states"].contains(&info.name)
+        };
         for info in kind.params().iter().filter(|info| open(info)) {
             let value = if info.name == "layers" { "[2]" } else { "2" };
             options.insert(info.name.to_owned(), serde_json::from_str(value).unwrap());
