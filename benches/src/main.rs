@@ -37,7 +37,7 @@ impl Clock {
 }
 
 fn plan(passes: usize) -> Plan {
-    Plan { restarts: 1, passes, tolerance: 0.0, checkpoints: None }
+    Plan { restarts: 1, passes, tolerance: 0.0, checkpoints: None, ..Plan::default() }
 }
 
 fn time_pass<T: Real, M>(

@@ -5,6 +5,7 @@ Times are this machine's. Each is the best of several, so that what else runs ma
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -29,9 +30,13 @@ def package() -> None:
     """Import, one row, no copies, and a fit beside the program's."""
     import mereo
 
-    took = best(lambda: subprocess.run([sys.executable, "-c", "import mereo"], check=True), 5)
-    bare = best(lambda: subprocess.run([sys.executable, "-c", "import sklearn.base, sklearn.utils.validation"], check=True), 5)
-    print(f"import mereo: {took:.2f} s, of which scikit-learn {bare:.2f} s")
+    for code in ("pass", "import numpy", "import mereo", "from mereo import MCVQ", "import sklearn.base"):
+        took = best(lambda code=code: subprocess.run([sys.executable, "-c", code], check=True), 5)
+        before = os.times()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        after = os.times()
+        used = after.children_user + after.children_system - before.children_user - before.children_system
+        print(f"`{code}`: {took:.2f} s, {used:.2f} s of processor time")
     X = np.random.default_rng(0).normal(size=(1000, 20))
     model = mereo.PCA(n_components=2).fit(X)
     row = X[:1]
@@ -51,49 +56,87 @@ def package() -> None:
     print(f"fit of 20,000 x 361 float32: {took:.2f} s; the program, with starting and reading {program:.2f} s")
 
 
-def cluster() -> None:
-    """Overhead of a pass, two workers beside one, a killed worker."""
-    import dask.array as da
+@contextlib.contextmanager
+def cluster_of(workers: int):
+    """A client of a scheduler and workers that are processes of their own, so that each one's processor time can be told."""
     import distributed
+
+    with tempfile.TemporaryDirectory() as folder:
+        python = [sys.executable, "-m"]
+        about = ["--scheduler-file", f"{folder}/scheduler.json", "--no-dashboard"]
+        commands = [[*python, "distributed.cli.dask_scheduler", *about, "--host", "127.0.0.1", "--port", "0"]]
+        worker = [*python, "distributed.cli.dask_worker", *about, "--nthreads", "1", "--no-nanny", "--local-directory", folder]
+        commands += [worker] * workers
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        # What a nanny would tell a worker: memory goes back to the system at once.
+        environment = {**os.environ, "MALLOC_TRIM_THRESHOLD_": "65536", "OMP_NUM_THREADS": "1"}
+        processes = [subprocess.Popen(command, env=environment, **quiet) for command in commands]
+        try:
+            with distributed.Client(scheduler_file=f"{folder}/scheduler.json", timeout=60) as client:
+                client.wait_for_workers(workers, timeout=60)
+                yield client
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()
+
+
+def spent(client) -> np.ndarray:
+    """Processor seconds so far: of the client, the scheduler, the workers."""
+    workers = sum(client.run(time.process_time).values())
+    return np.array([time.process_time(), client.run_on_scheduler(time.process_time), workers])
+
+
+def passes(client, X, **options):
+    """Seconds of each pass but the first."""
+    from mereo import GaussianMixture
+    from mereo.dask import fit
+
+    heard = []
+    told = lambda record: heard.append(time.perf_counter())  # noqa: E731
+    fit(client, GaussianMixture(callback=told, tol=0.0, n_init=1, **options), X)
+    return np.diff(heard)
+
+
+def cluster() -> None:
+    """Overhead of a pass, of a task and of reading, two workers beside one, a killed worker."""
+    import dask.array as da
 
     from mereo import GaussianMixture
     from mereo.dask import fit
 
-    def passes(client, X, **options):
-        seconds = []
-        last = time.perf_counter()
-
-        def told(record):
-            nonlocal last
-            now = time.perf_counter()
-            seconds.append(now - last)
-            last = now
-
-        fit(client, GaussianMixture(callback=told, tol=0.0, n_init=1, **options), X)
-        return seconds[1:]
-
-    def started(n):
-        local = distributed.LocalCluster(n_workers=n, threads_per_worker=1, processes=True, dashboard_address=None)
-        return local, distributed.Client(local)
-
     # 16 shards whose statistics are a megabyte: 3 sums of 500 components x 84 columns in double precision.
-    small = da.from_array(np.random.default_rng(0).normal(size=(16_384, 84)), chunks=(1024, 84))
-    local, client = started(2)
-    with local, client:
-        took = passes(client, small, n_components=500, max_iter=6)
+    small = np.random.default_rng(0).normal(size=(16_384, 84))
+    with cluster_of(2) as client:
+        X = da.from_array(small, chunks=(1024, 84)).persist()
+        few, many = 2, 22
+        fit(client, GaussianMixture(n_components=500, n_init=1, max_iter=few, tol=0.0), X)
+        marks = [spent(client)]
+        for number in (few, many):
+            took = passes(client, X, n_components=500, max_iter=number)
+            marks.append(spent(client))
+        there = (marks[2] - marks[1] - (marks[1] - marks[0])) / (many - few)
         here = []
+        for number in (few, many):
+            began = time.process_time()
+            GaussianMixture(n_components=500, n_init=1, max_iter=number, tol=0.0).fit(small)
+            here.append(time.process_time() - began)
+        computing = (here[1] - here[0]) / (many - few)
+        print(f"a pass of 16 shards, 1 MB of statistics: {min(took):.3f} s at best, {np.median(took):.3f} s mostly; processor time")
+        print(f"  client {there[0]:.3f} s, scheduler {there[1]:.3f} s, both workers {there[2]:.3f} s; here, all of it, {computing:.3f} s")
+        tasks = 4000
+        before = spent(client)
         began = time.perf_counter()
-        GaussianMixture(
-            n_components=500, n_init=1, max_iter=6, tol=0.0, n_jobs=2, callback=lambda r: here.append(time.perf_counter())
-        ).fit(small.compute())
-        computing = min(np.diff([began, *here])[1:])
-        print(f"a pass of 16 shards, 1 MB of statistics: {min(took):.3f} s, computing {computing:.3f} s")
+        client.gather(client.map(abs, range(tasks), pure=False))
+        wall = time.perf_counter() - began
+        each = (spent(client) - before) / tasks
+        print(f"{tasks} tasks of nothing: {1e3 * wall / tasks:.2f} ms each; processor time of the scheduler {1e3 * each[1]:.2f} ms each")
+    reading()
     large = np.random.default_rng(0).normal(size=(400_000, 50)).astype(np.float32)
     speeds = {}
     for n in (1, 2):
-        local, client = started(n)
-        with local, client:
-            X = da.from_array(large, chunks=(25_000, 50))
+        with cluster_of(n) as client:
+            X = da.from_array(large, chunks=(25_000, 50)).persist()
             speeds[n] = min(passes(client, X, n_components=200, max_iter=3))
             if n == 2:
                 pids = list(client.run(os.getpid).values())
@@ -109,6 +152,28 @@ def cluster() -> None:
     print(f"a pass of 400,000 x 50 float32: one worker {speeds[1]:.2f} s, two {speeds[2]:.2f} s")
 
 
+def reading() -> None:
+    """How fast a worker makes rows of Parquet."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from mereo.dask import _read_group
+
+    with tempfile.TemporaryDirectory() as folder:
+        X = np.random.default_rng(0).normal(size=(262_144, 50)).astype(np.float32)
+        path = os.path.join(folder, "rows.parquet")
+        pq.write_table(pa.Table.from_arrays(list(X.T.copy()), names=[f"x{i}" for i in range(50)]), path, row_group_size=262_144)
+        source = {"path": path, "group": 0, "options": {}}
+        _read_group(source, None, None)
+        began = time.process_time()
+        for _ in range(5):
+            _read_group(source, None, None)
+        took = (time.process_time() - began) / 5
+        print(f"reading Parquet, 52 MB of cells a row group: {X.nbytes / took / 1e6:.0f} MB of cells a second of processor time")
+
+
 if __name__ == "__main__":
+    print(f"load before: {os.getloadavg()}")
     package()
     cluster()
+    print(f"load after: {os.getloadavg()}")

@@ -16,15 +16,39 @@ Examples
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from . import _registration
-from ._estimator import Estimator, load
-from ._impute import Imputer
 from ._native import __version__
 
-#: One class for each registered model: they are made from the registration, so that a model added to the library is
-#: here without further ado.
-MODELS: dict[str, type[Estimator]] = _registration.classes()
-globals().update({kind.__name__: kind for kind in MODELS.values()})
+if TYPE_CHECKING:
+    from ._estimator import Estimator, load, partial_fit
+    from ._impute import Imputer
 
-__all__ = ["MODELS", "Estimator", "Imputer", "__version__", "load"]
-__all__ += [kind.__name__ for kind in MODELS.values()]
+    #: One class for each registered model, by the model's name: they are made from the registration, so that a model
+    #: added to the library is here without further ado.
+    MODELS: dict[str, type[Estimator]]
+
+#: What is here once it is asked for: scikit-learn, which estimators are made of, takes a second to load.
+_CLASSES = {kind.class_name for kind in _registration.kinds()}
+_FROM = {"Estimator": "_estimator", "Imputer": "_impute", "load": "_estimator", "partial_fit": "_estimator"}
+
+__all__ = ["MODELS", "Estimator", "Imputer", "__version__", "load", "partial_fit"]
+__all__ += sorted(_CLASSES)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FROM:
+        import importlib
+
+        globals()[name] = getattr(importlib.import_module(f".{_FROM[name]}", __name__), name)
+    elif name == "MODELS" or name in _CLASSES:
+        classes = _registration.classes()
+        globals().update({kind.__name__: kind for kind in classes.values()}, MODELS=classes)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from ._estimator import Estimator as Estimator
 from ._estimator import load as load
+from ._estimator import partial_fit as partial_fit
 from ._impute import Imputer as Imputer
 from ._native import __version__ as __version__
 
@@ -372,8 +373,8 @@ class BFA(Estimator):
 class AutoEncoder(Estimator):
     def __init__(
         self,
-        code: int,
         *,
+        code: int | None = ...,
         encoder: str | None = ...,
         decoder: str | None = ...,
         loss: Literal["squared", "cross-entropy"] = ...,
@@ -410,11 +411,11 @@ class AutoEncoder(Estimator):
 class VAE(Estimator):
     def __init__(
         self,
-        code: int,
         *,
+        code: int | None = ...,
         encoder: str | None = ...,
         decoder: str | None = ...,
-        decoder_kind: Literal["gaussian", "bernoulli"] = ...,
+        decoder_kind: Literal["own", "gaussian", "bernoulli"] = ...,
         variance: Literal["learned", "unit"] = ...,
         variance_floor: float = ...,
         binarise: bool = ...,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import os
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from . import _native
+
+# scikit-learn is loaded where it is needed: workers of a cluster, who only answer, do without.
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -49,10 +49,12 @@ def rows_of(estimator: Any, X: Any, *, reset: bool) -> Any:
     if not reset and is_ready(X) and not hasattr(estimator, "feature_names_in_"):
         if X.shape[1] == estimator.n_features_in_:
             return X
-    if hasattr(X, "__arrow_c_stream__") and not _is_pandas(X):
-        cells, names, _, _ = arrow_rows(X)
+    if (hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")) and not _is_pandas(X):
+        cells, names, _, _ = _native.arrow_rows(X, None, None)
         _check_names(estimator, cells.shape[1], names, reset=reset)
         return cells
+    from sklearn.utils.validation import validate_data
+
     X = validate_data(
         estimator,
         X,
@@ -63,24 +65,6 @@ def rows_of(estimator: Any, X: Any, *, reset: bool) -> Any:
         ensure_all_finite=False,
     )
     return _sparse(X, estimator.missing) if hasattr(X, "indptr") else ready(X)
-
-
-def arrow_rows(table: Any, label: str | None = None, weight: str | None = None) -> Any:
-    """Cells row after row of anything that speaks Arrow, names, labels and weights.
-
-    Columns must be brought into rows, so this is the one kind of data that is always copied.
-    """
-    stream = io.BytesIO()
-    if hasattr(table, "write_ipc_stream"):
-        table.write_ipc_stream(stream)
-    else:
-        import pyarrow as pa
-
-        if not isinstance(table, pa.Table):
-            table = pa.table(table)
-        with pa.ipc.new_stream(stream, table.schema) as writer:
-            writer.write_table(table)
-    return _native.arrow_rows(stream.getvalue(), label, weight)
 
 
 def _is_pandas(X: Any) -> bool:
@@ -118,6 +102,8 @@ def weights_of(sample_weight: ArrayLike | None, X: Any, n_rows: int) -> NDArray[
     """Weights as an array, or nothing."""
     if sample_weight is None:
         return None
+    from sklearn.utils.validation import _check_sample_weight
+
     stand_in = np.empty((n_rows, 1)) if isinstance(X, tuple) else X
     checked = _check_sample_weight(sample_weight, stand_in, dtype=np.float64)
     return ready(checked, np.float64)
@@ -127,6 +113,8 @@ def labels_of(y: ArrayLike, n_rows: int) -> tuple[list[str], NDArray[np.int32]] 
     """Labels as names and numbers; NaN, None and -1 are rows without a label."""
     labels = np.asarray(y)
     if labels.ndim != 1:
+        from sklearn.utils.validation import check_array
+
         labels = check_array(labels, ensure_2d=False, dtype=None).ravel()
     if labels.shape[0] != n_rows:
         raise ValueError(f"y has {labels.shape[0]} labels for {n_rows} rows")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -18,15 +19,13 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from . import _native
 from ._data import NOTHING, Known, labels_of, picture_of, ready, rows_of, seed_of, threads_of, weights_of
 from ._progress import Bar, observer
+from ._registration import NON_NEGATIVE
 
 if TYPE_CHECKING:
     from ._registration import Kind
 
 #: Tensors that list many of something have names in the plural.
 _PLURAL = {"mean": "means", "component": "components", "weight": "weights", "variance": "variances"}
-
-#: Models of data that is nowhere below 0.
-NON_NEGATIVE = {"nmf"}
 
 
 class Chosen(NamedTuple):
@@ -113,25 +112,84 @@ class Estimator(TransformerMixin, BaseEstimator):
         self
         """
         rows = rows_of(self, X, reset=True)
+        known = self._known(rows, y, sample_weight)
+        chosen = self._chosen(checkpoint=checkpoint, resume=resume)
+        with self._watching() as told:
+            model, error = _native.fit(chosen, rows, known, told)
+        self.__dict__.pop("_kept", None)
+        return self._keep(model, error)
+
+    @_available(lambda self: self._kind.in_portions)
+    def partial_fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from one more portion of rows, which need not be kept.
+
+        The first portion is learned from as ``fit`` does, with ``n_init`` starts of ``max_iter`` passes. Later ones are looked at once: what
+        they tell is added to what all before them told, and the model is estimated anew from the sum. That is incremental EM: each row
+        counts by what the model thought of it when it was there. Principal components (`PCA`, `PPCA`) are not approximate: they are
+        those of all rows together, up to rounding. The same portions in the same order give the same model, byte for byte, on any
+        number of threads. ``fit`` begins anew.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_samples, n_features)
+            The rows, of the columns and the type (float32 or float64) of the first portion. That one should be like the rest:
+            units, and where states are, follow from it.
+        y : ignored
+            There for pipelines.
+        sample_weight : array-like of shape (n_samples,), optional
+            2 is the row twice, 0 the row removed.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotImplementedError
+            If the model cannot, with these parameters: sums of rows must be all that it needs.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mereo import PCA
+        >>> X = np.random.default_rng(0).normal(size=(300, 4))
+        >>> model = PCA(n_components=2)
+        >>> for start in range(0, 300, 100):
+        ...     model = model.partial_fit(X[start : start + 100])
+        >>> bool(np.allclose(model.components_, PCA(n_components=2).fit(X).components_))
+        True
+        """
+        kept = getattr(self, "_kept", None)
+        rows = rows_of(self, X, reset=kept is None)
+        known = self._known(rows, None, sample_weight)
+        with self._watching() as told:
+            model, error, kept = _native.partial_fit(self._chosen(), rows, known, kept, told)
+        if model is not None:
+            self._kept = kept
+        return self._keep(model, error)
+
+    def _known(self, rows: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Known:
+        """What is known about rows to learn from."""
         n_rows = len(rows[0]) - 1 if isinstance(rows, tuple) else rows.shape[0]
         self._check_sign(rows)
         names = getattr(self, "feature_names_in_", None)
-        known = Known(
+        return Known(
             names=None if names is None else [str(name) for name in names],
             weights=weights_of(sample_weight, rows, n_rows),
             labels=None if y is None or not self._uses_labels() else labels_of(y, n_rows),
             picture=picture_of(self.picture),
         )
+
+    @contextlib.contextmanager
+    def _watching(self) -> Iterator[Callable[[dict[str, Any]], Any] | None]:
+        """What is told of every pass: a progress bar, and the callback. Errors are told in Python's words."""
         bar = Bar(type(self).__name__) if self.verbose else None
-        told = observer(bar, self.callback)
-        chosen = self._chosen(checkpoint=checkpoint, resume=resume)
         try:
             with _spoken(self._kind):
-                model, error = _native.fit(chosen, rows, known, told)
+                yield observer(bar, self.callback)
         finally:
             if bar is not None:
                 bar.close()
-        return self._keep(model, error)
 
     def _keep(self, model: _native.Model | None, error: BaseException | None) -> Self:
         """Keep what was learned, then raise what is to be raised."""
@@ -528,6 +586,41 @@ def load(path: str | os.PathLike[str]) -> Any:
 
         return Map(_native.Map.open(os.fspath(path)))
     return _of(_native.Model.open(os.fspath(path)))
+
+
+def partial_fit(estimator: Any, portions: Iterable[Any]) -> Any:
+    """Learn from portions of rows in turn, none of which is kept.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What to learn: one with a method `partial_fit`, which says how.
+    portions : iterable of rows
+        The portions: whatever ``fit`` takes, of the same columns; a generator that reads a file in pieces, say.
+
+    Returns
+    -------
+    estimator
+        The estimator, fitted.
+
+    Raises
+    ------
+    NotImplementedError
+        If the model cannot learn so.
+
+    Examples
+    --------
+    >>> from mereo import KMeans, partial_fit
+    >>> from mereo.datasets import toy
+    >>> model = partial_fit(KMeans(n_states=4), (toy("shapes", n_rows=100, random_state=i).data for i in range(5)))
+    >>> model.manifest_["training"]["rows"]
+    500
+    """
+    if not hasattr(estimator, "partial_fit"):
+        raise NotImplementedError(f"{type(estimator).__name__} cannot learn from portions of rows")
+    for portion in portions:
+        estimator.partial_fit(portion)
+    return estimator
 
 
 def _of(model: _native.Model) -> Any:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import inspect
 import json
 import textwrap
-from typing import Any, NamedTuple
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _estimator, _native
+from . import _native
+
+if TYPE_CHECKING:
+    from ._estimator import Estimator
 
 #: What classes are called where the model's own name would not tell users of scikit-learn what it is.
 NAMES = {
@@ -19,6 +23,15 @@ NAMES = {
     "ae": "AutoEncoder",
     "aspect": "AspectModel",
 }
+
+
+#: Models of data that is nowhere below 0.
+NON_NEGATIVE = {"nmf"}
+
+
+
+_MADE: dict[str, type[Estimator]] = {}
+_MAKING = threading.RLock()
 
 
 class Param(NamedTuple):
@@ -45,6 +58,7 @@ class Kind(NamedTuple):
     capabilities: frozenset[str]
     params: tuple[Param, ...]
     restarts: int
+    in_portions: bool
     passes: int
     tolerance: float
 
@@ -91,6 +105,7 @@ def kinds() -> list[Kind]:
             capabilities=frozenset(model["capabilities"]),
             params=tuple(_param(info) for info in model["params"]),
             restarts=model["restarts"],
+            in_portions=model["in_portions"],
             passes=registered["passes"],
             tolerance=registered["tolerance"],
         )
@@ -122,12 +137,18 @@ def signature(kind: Kind) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
-def classes() -> dict[str, type[_estimator.Estimator]]:
-    """A class for each registered model, by the model's name."""
-    return {kind.name: _class_of(kind) for kind in kinds()}
+def classes() -> dict[str, type[Estimator]]:
+    """A class for each registered model, by the model's name: made once."""
+    with _MAKING:
+        if not _MADE:
+            _MADE.update({kind.name: _class_of(kind) for kind in kinds()})
+        return dict(_MADE)
 
 
-def _class_of(kind: Kind) -> type[_estimator.Estimator]:
+def _class_of(kind: Kind) -> type[Estimator]:
+    # scikit-learn comes with it, and takes a second to load: only who asks for an estimator waits.
+    from ._estimator import Estimator
+
     own = signature(kind)
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -144,7 +165,7 @@ def _class_of(kind: Kind) -> type[_estimator.Estimator]:
         "__init__": __init__,
         "_kind": kind,
     }
-    return type(kind.class_name, (_estimator.Estimator,), namespace)
+    return type(kind.class_name, (Estimator,), namespace)
 
 
 def example(kind: Kind) -> dict[str, Any]:
@@ -245,7 +266,7 @@ def docstring(kind: Kind) -> str:
         "--------",
         f">>> from mereo import {kind.class_name}",
         ">>> from mereo.datasets import toy",
-        f">>> X = abs({data})" if kind.name in _estimator.NON_NEGATIVE else f">>> X = {data}",
+        f">>> X = abs({data})" if kind.name in NON_NEGATIVE else f">>> X = {data}",
         f">>> model = {kind.class_name}({chosen}).fit(X)",
         ">>> len(model.transform(X))",
         "200",

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from ._estimator import Estimator as Estimator
 from ._estimator import load as load
+from ._estimator import partial_fit as partial_fit
 from ._impute import Imputer as Imputer
 from ._native import __version__ as __version__
 

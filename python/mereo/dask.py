@@ -23,20 +23,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _native
-from ._data import Known, arrow_rows, labels_of, picture_of, ready
-from ._estimator import Estimator, _spoken
-from ._progress import Bar, observer
+from ._data import Known, labels_of, picture_of, ready
+
+if TYPE_CHECKING:
+    from ._estimator import Estimator
 
 __all__ = ["fit", "predict", "reconstruct", "score_samples", "transform"]
 
 #: Cells that one task looks at, about: what a worker holds of the rows at a time.
 _TASK_CELLS = 1 << 24
+
+#: Tasks of a pass for each thread of the cluster, if there are as many runs: few, since each has a price of its own, but not so
+#: few that somebody waits for the slowest.
+_TASKS_PER_THREAD = 2
 
 #: Answers that one task puts together: a power of two, so that they are put together as everywhere.
 _FAN_IN = 16
@@ -124,42 +129,50 @@ def _fit(client: Any, estimator: Estimator, rows: _Rows, checkpoint: Any, resume
         estimator.feature_names_in_ = np.array(rows.names, dtype=object)
     labels = None if rows.classes is None else (rows.classes, np.empty(0, dtype=np.int32))
     known = Known(names=rows.names, labels=labels, picture=picture_of(estimator.picture))
-    bar = Bar(type(estimator).__name__) if estimator.verbose else None
     chosen = estimator._chosen(checkpoint=checkpoint, resume=resume, every=0.0)
     ask = _Asker(client, rows)
-    try:
-        with _spoken(estimator._kind):
-            model, error = _native.fit_elsewhere(
-                chosen, rows.rows, rows.columns, rows.single, known, ask, observer(bar, estimator.callback)
-            )
-    finally:
-        if bar is not None:
-            bar.close()
+    with estimator._watching() as told:
+        model, error = _native.fit_elsewhere(chosen, rows.rows, rows.columns, rows.single, known, ask, told)
     return estimator._keep(model, error)
 
 
 class _Asker:
-    """Asks a cluster: one task holds what is asked, one task for each run of shards answers."""
+    """Asks a cluster: one task holds what is asked, others look at some rows each and answer for their runs of shards."""
 
     def __init__(self, client: Any, rows: _Rows) -> None:
         self.client = client
         self.rows = rows
         self.ends = np.cumsum([piece.rows for piece in rows.pieces])
+        low, high = _native.rows_of(rows.rows, rows.columns, 0, 1)
+        #: Shards that one task looks at, at most.
+        self.shards = max(1, _TASK_CELLS // max(1, (high - low) * rows.columns))
 
     def __call__(self, request: bytes, runs: list[tuple[int, int]]) -> list[bytes]:
         # The question travels as a task's result: what a lost worker held of it is made again from the graph, which a
         # scattered value is not.
         held = self.client.submit(_hold, request, pure=False, retries=_RETRIES)
-        return self.client.gather([self._run(held, run) for run in runs])
+        large = runs and runs[0][1] - runs[0][0] > self.shards
+        # Each task reads the question and prepares for looking: few of them, as long as all workers have work.
+        tasks = [self._run(held, run) for run in runs] if large else [self._task(held, group) for group in self._groups(runs)]
+        return [answer for answers in self.client.gather(tasks) for answer in answers]
+
+    def _groups(self, runs: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+        """Runs that one task answers for together; answers do not depend on it."""
+        threads = max(1, sum(self.client.nthreads().values()))
+        each = max(1, len(runs) // (_TASKS_PER_THREAD * threads))
+        groups: list[list[tuple[int, int]]] = []
+        for run in runs:
+            full = not groups or len(groups[-1]) >= each or run[1] - groups[-1][0][0] > self.shards
+            if full:
+                groups.append([])
+            groups[-1].append(run)
+        return groups
 
     def _run(self, held: Any, run: tuple[int, int]) -> Any:
-        """The answer of a run: of tasks that hold little each, put together in the fixed tree by other tasks."""
+        """The answer of a large run: of tasks that hold little each, put together in the fixed tree by other tasks."""
         start, end = run
-        low, high = _native.rows_of(self.rows.rows, self.rows.columns, start, start + 1)
-        each = 1
-        while each < end - start and 2 * each * (high - low) * self.rows.columns <= _TASK_CELLS:
-            each *= 2
-        answers = [self._task(held, (at, min(at + each, end))) for at in range(start, end, each)]
+        each = 1 << (self.shards.bit_length() - 1)
+        answers = [self._task(held, [(at, min(at + each, end))]) for at in range(start, end, each)]
         while len(answers) > 1:
             answers = [
                 self.client.submit(_merge, held, answers[at : at + _FAN_IN], pure=False, retries=_RETRIES)
@@ -167,11 +180,12 @@ class _Asker:
             ]
         return answers[0]
 
-    def _task(self, held: Any, run: tuple[int, int]) -> Any:
+    def _task(self, held: Any, runs: list[tuple[int, int]]) -> Any:
         about = (self.rows.classes, self.rows.label, self.rows.weight)
         rows, columns, single = self.rows.rows, self.rows.columns, self.rows.single
+        cuts = self._cuts((runs[0][0], runs[-1][1]))
         return self.client.submit(
-            _answer, held, run, rows, columns, self._cuts(run), single, about, pure=False, retries=_RETRIES
+            _answer, held, runs, rows, columns, cuts, single, about, pure=False, retries=_RETRIES
         )
 
     def _cuts(self, run: tuple[int, int]) -> list[tuple[int, int, Any]]:
@@ -196,20 +210,20 @@ def _hold(request: bytes) -> bytes:
     return request
 
 
-def _merge(request: bytes, answers: list[bytes]) -> bytes:
-    return answers[0] if len(answers) == 1 else _native.merge(request, answers)
+def _merge(request: bytes, answers: list[list[bytes]]) -> list[bytes]:
+    return answers[0] if len(answers) == 1 else [_native.merge(request, [answer for one in answers for answer in one])]
 
 
 def _answer(
     request: bytes,
-    run: tuple[int, int],
+    runs: list[tuple[int, int]],
     rows: int,
     columns: int,
     cuts: list[tuple[int, int, Any]],
     single: bool,
     about: tuple[list[str] | None, str | None, str | None],
-) -> bytes:
-    """What a run of shards tells."""
+) -> list[bytes]:
+    """What runs of shards that lie side by side tell."""
     classes, label, weight = about
     dtype = np.float32 if single else np.float64
     parts = [_read(source, start, end, label, weight) for start, end, source in cuts]
@@ -221,8 +235,8 @@ def _answer(
         weights=None if weight is None else np.concatenate([part[2] for part in parts]).astype(np.float64),
         labels=None if classes is None else (classes, _numbers(classes, [part[1] for part in parts])),
     )
-    first, _ = _native.rows_of(rows, columns, *run)
-    return _native.answer(request, rows, first, run, whole, known)
+    first, _ = _native.rows_of(rows, columns, *runs[0])
+    return _native.answer(request, rows, first, runs, whole, known)
 
 
 def _numbers(classes: list[str], parts: Sequence[tuple[list[str], NDArray[np.int32]]]) -> NDArray[np.int32]:
@@ -251,7 +265,7 @@ def _read_group(source: dict[str, Any], label: str | None, weight: str | None) -
 
     with fsspec.open(source["path"], "rb", **source["options"]) as file:
         table = pyarrow.parquet.ParquetFile(file).read_row_group(source["group"])
-    cells, _, labels, weights = arrow_rows(table, label, weight)
+    cells, _, labels, weights = _native.arrow_rows(table, label, weight)
     return cells, labels, weights
 
 
@@ -327,7 +341,7 @@ def _file_facts(path: str, options: dict[str, Any], label: str | None, weight: s
             return [], True, []
         # One row tells the type of cells and the names of columns, as readers of the library see them.
         first = pyarrow.Table.from_batches([next(about.iter_batches(batch_size=1))])
-    cells, names, _, _ = arrow_rows(first, label, weight)
+    cells, names, _, _ = _native.arrow_rows(first, label, weight)
     names = names or [str(i) for i in range(cells.shape[1])]
     return names, cells.dtype == np.float32, groups
 

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from . import _native
-from ._data import Known, labels_of, rows_of, seed_of, threads_of
+from ._data import NOTHING, Known, labels_of, rows_of, seed_of, threads_of
 
 __all__ = ["Map", "map"]
 
@@ -40,6 +40,8 @@ class Map:
         How it was made.
     quality : dict
         How far it can be believed: ``trustworthiness``, ``continuity``, ``neighbour_recall`` ... 1 is best.
+    names : list of str or None
+        What rows are called, if they have names.
     """
 
     def __init__(self, native: _native.Map, missing: str | None = None) -> None:
@@ -48,11 +50,29 @@ class Map:
         self.points: NDArray[np.float64] = native.points
         self.method: str = native.params[0]
         self.quality: dict[str, Any] = json.loads(native.quality)
+        self.names: list[str] | None = native.names
 
     def place(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Where new rows belong."""
         rows, known = _rows(X, self.missing)
         return self._native.place(rows, known, threads_of(n_jobs))
+
+    def report(self, path: str | os.PathLike[str], X: Any = None, *, title: str = "map", n_jobs: int | None = None) -> None:
+        """Write one HTML page about the map that needs no network.
+
+        Parameters
+        ----------
+        path : path
+            The page.
+        X : rows, optional
+            The rows that the map was made of, to be shown with it.
+        title : str, default='map'
+            The page's title.
+        n_jobs : int or None, default=None
+            Threads: None is 1, -1 all cores.
+        """
+        rows, known = (None, NOTHING) if X is None else _rows(X, self.missing)
+        self._native.report(os.fspath(path), title, rows, known, threads_of(n_jobs))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the map's file, which ``mereo.load`` opens, and the program's `report`, `show` and `map --onto` take."""
@@ -76,6 +96,13 @@ def map(
     n_components: int | None = None,
     n_landmarks: int | None = None,
     perplexity: float | Sequence[float] | None = None,
+    width: float | None = None,
+    prepare: Sequence[str] = (),
+    distances: bool = False,
+    similarities: str | None = None,
+    names: Sequence[str] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     missing: str | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -101,6 +128,20 @@ def map(
         Make the map of this many rows, evenly spread, and place the others into it.
     perplexity : float or several, optional
         How many neighbours a row has for t-SNE, roughly; several are averaged.
+    width : float, optional
+        The same width of neighbourhoods everywhere for t-SNE, in the data's units, in place of a perplexity.
+    prepare : sequence of str, default=()
+        Steps that rows go through first, kept in the map and done to new rows as well: 'standardise', 'scale', 'equalise' ...
+    distances : bool, default=False
+        Whether ``X`` is a square matrix of distances in place of rows.
+    similarities : {'reverse', 'root', 'log'}, optional
+        ``X`` is a square matrix of similarities, turned into distances by this rule: for answers on a scale, for dot products, for rates.
+    names : sequence of str, optional
+        What rows are called, kept with the map.
+    checkpoint : path, optional
+        Keeps the state of the map in this file.
+    resume : bool, default=False
+        Goes on from the checkpoint, if it is there, to the map that would have been made.
     missing : {'unobserved', 'zero'} or None, default=None
         What a cell means that a sparse matrix does not store.
     random_state : int, RandomState or None, default=None
@@ -108,7 +149,7 @@ def map(
     n_jobs : int or None, default=None
         Threads: None is 1, -1 all cores. The map does not depend on it.
     **options
-        Of t-SNE ``start`` ('pca', 'spectral', 'random'), ``exaggeration``, ``early_exaggeration``, ``degrees``, ``steps`` ...; of Sammon's mapping and metric
+        Of t-SNE ``start`` ('pca', 'spectral', 'random'), ``exaggeration``, ``early_exaggeration``, ``degrees``, ``forces`` ('exact', 'grid', 'tree'), ``steps`` ...; of Sammon's mapping and metric
         scaling ``starts``, ``steps``, ``tolerance``; of metric scaling ``cost`` ('squares', 'distances').
 
     Returns
@@ -119,9 +160,25 @@ def map(
     if perplexity is not None:
         one = isinstance(perplexity, (int, float, np.number))
         options["affinity"] = {"perplexity": float(perplexity)} if one else {"multiscale": [float(p) for p in perplexity]}  # type: ignore[arg-type, union-attr]
-    through = (None if model is None else model._model, n_components)
+    if width is not None:
+        if perplexity is not None:
+            raise ValueError("neighbourhoods have a perplexity or a width, not both")
+        options["affinity"] = {"width": float(width)}
+    if distances and similarities is not None:
+        raise ValueError("X holds distances or similarities, not both")
     native = _native.map_rows(
-        method, (n_dimensions, n_landmarks), json.dumps(options), through, rows, known, seed_of(random_state), threads_of(n_jobs)
+        method,
+        (n_dimensions, n_landmarks),
+        json.dumps(options),
+        (None if model is None else model._model, n_components, list(prepare)),
+        rows,
+        known,
+        "distances" if distances else similarities,
+        None if names is None else [str(name) for name in names],
+        None if checkpoint is None else os.fspath(checkpoint),
+        resume,
+        seed_of(random_state),
+        threads_of(n_jobs),
     )
     return Map(native, missing)
 

@@ -18,6 +18,8 @@ True
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _native
 from ._data import seed_of, threads_of
 
-__all__ = ["Cut", "Denoised", "denoise", "segment"]
+__all__ = ["Colours", "Cut", "Denoised", "denoise", "segment"]
 
 
 class Denoised(NamedTuple):
@@ -66,6 +68,10 @@ def denoise(
     method: str | None = None,
     coupling: float | None = None,
     noise: float | None = None,
+    error: str = "squared",
+    truncate: int | None = None,
+    potts: bool = False,
+    clean: Sequence[ArrayLike] = (),
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Denoised:
@@ -83,6 +89,14 @@ def denoise(
         What neighbours that differ cost, in nats; found from the picture if None.
     noise : float, optional
         The probability of a flip, or the deviation of the noise in levels of grey; found from the picture if None.
+    error : {'squared', 'absolute'}, default='squared'
+        What noise costs in grey pictures: its square, or its magnitude, so that pixels may be far off.
+    truncate : int, optional
+        Neighbours in grey pictures cost at most this many levels of difference.
+    potts : bool, default=False
+        Whether neighbours in grey pictures cost the same, however much they differ.
+    clean : sequence of pictures, default=()
+        Clean pictures like this one, to learn the coupling from.
     random_state : int, RandomState or None, default=None
         The seed of draws.
     n_jobs : int or None, default=None
@@ -93,15 +107,26 @@ def denoise(
     Denoised
     """
     seen = _pixels(picture)
-    made = Denoised(*_native.denoise(seen, n_levels, method, coupling, noise, seed_of(random_state), threads_of(n_jobs)))
+    if coupling is not None and len(clean) > 0:
+        raise ValueError("coupling is learned from clean pictures, or told: not both")
+    if potts and truncate is not None:
+        raise ValueError("truncate is for differences, and with potts there are none")
+    options: dict[str, Any] = {"coupling": coupling, "noise": noise, "error": error}
+    if potts or truncate is not None:
+        options["shape"] = "potts" if potts else {"differences": truncate}
+    pictures = [_pixels(one) for one in clean]
+    made = Denoised(
+        *_native.denoise(seen, n_levels, method, json.dumps(options), pictures, seed_of(random_state), threads_of(n_jobs))
+    )
     flat = made.pixels.shape[2] == 1 and (np.ndim(picture) == 2 or seen.shape[2] != 1)
     return made._replace(pixels=made.pixels[:, :, 0]) if flat else made
 
 
 def segment(
     picture: ArrayLike,
-    marks: ArrayLike,
+    marks: ArrayLike | None = None,
     *,
+    colours: Colours | None = None,
     probability: bool = False,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -113,8 +138,10 @@ def segment(
     ----------
     picture : array-like of uint8 of shape (height, width) or (height, width, n_channels)
         The picture.
-    marks : array-like of uint8 of shape (height, width)
-        A label where a pixel is marked, 0 where not; at least two labels.
+    marks : array-like of uint8 of shape (height, width), optional
+        A label where a pixel is marked, 0 where not; at least two labels. With ``colours`` there need not be any.
+    colours : Colours, optional
+        What tells labels, learned from other pictures.
     probability : bool, default=False
         Whether to tell also how probable each label is.
     random_state : int, RandomState or None, default=None
@@ -130,13 +157,118 @@ def segment(
     Cut
     """
     seen = _pixels(picture)
-    marked = np.asarray(marks)
-    if marked.shape != seen.shape[:2]:
-        raise ValueError(f"marks of shape {marked.shape} for a picture of {seen.shape[:2]}")
-    flat = np.ascontiguousarray(_bytes(marked, "marks")).ravel()
-    chosen = json.dumps(options)
-    made = _native.segment(seen, flat, chosen, probability, seed_of(random_state), threads_of(n_jobs))
+    if marks is None and colours is None:
+        raise ValueError("marks, colours or both are needed: something must tell labels apart")
+    flat = None if marks is None else _labels(marks, seen, "marks")
+    told = None if colours is None else colours._native
+    made = _native.segment(seen, flat, told, json.dumps(options), probability, seed_of(random_state), threads_of(n_jobs))
     return Cut(made[0], made[1], made[2], list(made[3]), made[4])
+
+
+class Colours:
+    """What tells the labels of pixels, learned from pictures and used on others.
+
+    Attributes
+    ----------
+    values : list of int
+        The labels that are told apart.
+    strength : float or None
+        How strongly neighbours that look alike are coupled, if it was learned.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mereo.pictures import Colours, segment
+    >>> pixels = np.full((20, 20), 40, dtype=np.uint8)
+    >>> pixels[:, :8] = 200
+    >>> colours = Colours.of_pictures([pixels], [np.where(pixels == 200, 1, 2)])
+    >>> bool(((segment(pixels.T, colours=colours).labels == 1) == (pixels.T == 200)).all())
+    True
+    """
+
+    def __init__(self, native: _native.Colours) -> None:
+        self._native = native
+        self.values: list[int] = list(native.values)
+        self.strength: float | None = native.strength
+
+    @classmethod
+    def of_cut(
+        cls, picture: ArrayLike, labels: ArrayLike, *, random_state: Any = None, n_jobs: int | None = None, **options: Any
+    ) -> Colours:
+        """Learn from a picture that was cut, for the next one: what the program's `segment --save` keeps.
+
+        Parameters
+        ----------
+        picture : array-like of uint8 of shape (height, width) or (height, width, n_channels)
+            The picture.
+        labels : array-like of uint8 of shape (height, width)
+            A label for each pixel, as `segment` gives them.
+        random_state : int, RandomState or None, default=None
+            The seed of mixtures of colours.
+        n_jobs : int or None, default=None
+            Threads: None is 1, -1 all cores.
+        **options
+            ``telling`` and ``components``, as for `segment`.
+        """
+        seen = _pixels(picture)
+        flat = _labels(labels, seen, "labels")
+        made = _native.Colours.of_picture(seen, flat, json.dumps(options), seed_of(random_state), threads_of(n_jobs))
+        return cls(made)
+
+    @classmethod
+    def of_pictures(
+        cls,
+        pictures: Sequence[ArrayLike],
+        labels: Sequence[ArrayLike],
+        *,
+        ignore: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> Colours:
+        """Learn from pictures with label pictures, by a regression on features around pixels.
+
+        Parameters
+        ----------
+        pictures : sequence of array-like
+            The pictures.
+        labels : sequence of array-like of uint8 of shape (height, width)
+            The label of each pixel of each picture.
+        ignore : int, optional
+            A label that does not count; 128 if there are only 0, 128 and 255.
+        random_state : int, RandomState or None, default=None
+            The seed of everything random.
+        n_jobs : int or None, default=None
+            Threads: None is 1, -1 all cores.
+        """
+        seen = [_pixels(picture) for picture in pictures]
+        pairs = [(one, _labels(own, one, "labels")) for one, own in zip(seen, labels, strict=True)]
+        return cls(_native.Colours.of_examples(pairs, ignore, seed_of(random_state), threads_of(n_jobs)))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Colours:
+        """Open a model file of `save`, or of the program's `segment --save`."""
+        return cls(_native.Colours.open(os.fspath(path)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file, which the program's `segment --model` takes."""
+        self._native.save(os.fspath(path))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _colours, (self._native.to_bytes(),)
+
+    def __repr__(self) -> str:
+        return f"<colours of the labels {self.values}>"
+
+
+def _colours(content: bytes) -> Colours:
+    return Colours(_native.Colours.from_bytes(content))
+
+
+def _labels(labels: ArrayLike, picture: NDArray[np.uint8], what: str) -> NDArray[np.uint8]:
+    own = np.asarray(labels)
+    if own.shape != picture.shape[:2]:
+        raise ValueError(f"{what} of shape {own.shape} for a picture of {picture.shape[:2]}")
+    return np.ascontiguousarray(_bytes(own, what)).ravel()
 
 
 def _bytes(values: NDArray[Any], what: str) -> NDArray[np.uint8]:

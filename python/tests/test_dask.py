@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -229,3 +231,95 @@ def test_a_worker_that_hears_nothing_any_more_changes_no_bit(folder):
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pids[0], signal.SIGKILL)
                 assert there._model.to_bytes() == here(model())
+
+
+#: Learns on workers that are in network namespaces of their own, and cuts one of them off in the middle of a pass.
+CUT_OFF = """
+    import json, os, subprocess, sys, threading, time, dask, distributed, mereo, mereo.dask
+
+    folder, out, hub, first, second = sys.argv[1:]
+    quick = {
+        "distributed.scheduler.worker-ttl": "3 s",
+        "distributed.comm.timeouts.connect": "4 s",
+        "distributed.comm.timeouts.tcp": "15 s",
+    }
+    dask.config.set(quick)
+    # Workers hear of it too.
+    environment = {"DASK_" + name.upper().replace(".", "__").replace("-", "_"): value for name, value in quick.items()}
+    with distributed.LocalCluster(n_workers=0, host="10.77.0.1", protocol="tcp", dashboard_address=None) as cluster:
+        workers = []
+        for namespace in (first, second):
+            command = ["nsenter", f"--net=/run/netns/{namespace}", sys.executable, "-m", "distributed.cli.dask_worker"]
+            command += [cluster.scheduler_address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", out]
+            workers.append(subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, **environment}))
+        try:
+            with distributed.Client(cluster) as client:
+                client.wait_for_workers(2, timeout=60)
+                hosts = sorted(about["host"] for about in client.scheduler_info(n_workers=-1)["workers"].values())
+                passes = []
+                cut = ["ip", "-n", hub, "link", "set", "mereo-w0", "down"]
+
+                def cut_off(record):
+                    passes.append(record["bound"])
+                    if len(passes) == 2:
+                        threading.Timer(0.01, subprocess.run, (cut,), {"check": True}).start()
+
+                estimator = mereo.MCVQ(n_parts=2, n_states=2, n_init=2, max_iter=6, tol=0.0, random_state=3, callback=cut_off)
+                mereo.dask.fit(client, estimator, f"{folder}/*.parquet").save(f"{out}/model.safetensors")
+                left = hosts
+                for _ in range(100):
+                    left = [about["host"] for about in client.scheduler_info(n_workers=-1)["workers"].values()]
+                    if len(left) == 1:
+                        break
+                    time.sleep(0.2)
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait()
+    print(json.dumps({"hosts": hosts, "left": left, "passes": len(passes)}))
+"""
+
+
+@pytest.fixture
+def namespaces():
+    """A client and two workers that see each other through one bridge, and nothing else: four network namespaces."""
+    if shutil.which("ip") is None or shutil.which("nsenter") is None:
+        pytest.skip("network namespaces need iproute2 and nsenter, which are not installed")
+    names = [f"mereo-{os.getpid()}-{what}" for what in ("hub", "client", "w0", "w1")]
+    hub = names[0]
+
+    def ip(*words):
+        done = subprocess.run(["ip", *words], capture_output=True, text=True)
+        if done.returncode != 0:
+            pytest.skip(f"network namespaces are not permitted here: ip {' '.join(words)}: {done.stderr.strip()}")
+
+    try:
+        for name in names:
+            ip("netns", "add", name)
+            ip("-n", name, "link", "set", "lo", "up")
+        ip("-n", hub, "link", "add", "bridge", "type", "bridge")
+        ip("-n", hub, "link", "set", "bridge", "up")
+        for number, name in enumerate(names[1:], start=1):
+            port = f"mereo-{name.rpartition('-')[2]}"
+            ip("-n", hub, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", name)
+            ip("-n", hub, "link", "set", port, "master", "bridge", "up")
+            ip("-n", name, "addr", "add", f"10.77.0.{number}/24", "dev", "eth0")
+            ip("-n", name, "link", "set", "eth0", "up")
+        yield names
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+
+def test_a_worker_that_is_cut_off_from_the_network_changes_no_bit(namespaces, folder, tmp_path):
+    hub, client, *workers = namespaces
+    command = ["nsenter", f"--net=/run/netns/{client}", sys.executable, "-c", textwrap.dedent(CUT_OFF)]
+    began = time.monotonic()
+    done = subprocess.run([*command, str(folder), str(tmp_path), hub, *workers], capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["hosts"] == ["10.77.0.2", "10.77.0.3"], "workers are in namespaces of their own"
+    assert told["left"] == ["10.77.0.3"], "nobody was cut off"
+    assert told["passes"] > 5
+    assert (tmp_path / "model.safetensors").read_bytes() == here(model())
+    assert time.monotonic() - began < 120

@@ -153,6 +153,64 @@ def test_tables_of_every_kind_are_one(rows):
     np.testing.assert_array_equal(models[0].transform(frame), models[1].transform(arrow))
 
 
+class _Stream:
+    """Speaks Arrow and nothing else."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+class _Array:
+    """One batch, through the other half of the interface."""
+
+    def __init__(self, batch):
+        self.batch = batch
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self.batch.__arrow_c_array__(requested_schema)
+
+
+def test_whatever_speaks_arrow_is_read_through_its_interface(rows):
+    polars, pyarrow = (pytest.importorskip(name) for name in ("polars", "pyarrow"))
+    names = ["a", "b", "c", "d"]
+    columns = [pyarrow.array(c, from_pandas=True) for c in rows.T]
+    arrow = pyarrow.Table.from_arrays(columns, names=names)
+    chunked = pyarrow.concat_tables([arrow.slice(0, 100), arrow.slice(100, 7), arrow.slice(107)])
+    wanted = FactorAnalysis(n_components=1).fit(arrow)._model.to_bytes()
+    given = [chunked, _Stream(chunked), _Array(arrow.combine_chunks().to_batches()[0]), pyarrow.RecordBatchReader.from_batches(arrow.schema, chunked.to_batches())]
+    for X in (*given, polars.from_arrow(chunked)):
+        assert FactorAnalysis(n_components=1).fit(X)._model.to_bytes() == wanted
+    # Slices, single precision and whole numbers; nulls are missing.
+    small = polars.DataFrame({"x": [1.5, None, 3.0, 4.0], "y": [1, 2, 3, 4]}, schema={"x": polars.Float32, "y": polars.Int8})
+    assert KMeans(n_states=1).fit(small).transform(small).dtype == np.float32
+    np.testing.assert_allclose(KMeans(n_states=1).fit(small.slice(2)).means_, [[3.5, 3.5]])
+    with pytest.raises(ValueError, match="kind"):
+        KMeans(n_states=1).fit(polars.DataFrame({"x": [1.0], "kind": ["red"]}))
+    with pytest.raises(ValueError, match="row 1, column `x`"):
+        KMeans(n_states=1).fit(polars.DataFrame({"x": [1.0, float("inf")]}))
+    with pytest.raises(ValueError, match="no rows"):
+        KMeans(n_states=1).fit(arrow.slice(0, 0))
+
+
+def test_columns_of_arrow_are_copied_once():
+    pytest.importorskip("polars")
+    script = """
+        import resource, numpy as np, polars, mereo
+        X = polars.DataFrame({str(i): np.random.default_rng(i).normal(size=200_000) for i in range(50)})
+        size = X.estimated_size() / 1024
+        model = mereo.PCA(n_components=2)
+        model.fit(X[:1000])
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        model.fit(X)
+        print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / size)
+    """
+    out = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
+    assert float(out.stdout) < 1.5, out.stdout
+
+
 def test_memory_maps_and_arrays_that_cannot_be_written_are_read(rows, tmp_path):
     np.save(tmp_path / "rows.npy", rows)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
@@ -286,6 +344,15 @@ def test_parts_are_shown_in_notebooks():
     from mereo._html import png
 
     assert image.open(io.BytesIO(png(np.zeros((3, 5, 1), dtype=np.uint8)))).size == (5, 3)
+
+
+def test_import_waits_for_scikit_learn_until_an_estimator_is_asked_for():
+    script = "import sys, mereo; assert 'sklearn' not in sys.modules and 'KMeans' in dir(mereo); "
+    script += "import mereo.dask; assert 'sklearn' not in sys.modules; "
+    script += "from mereo import *; assert KMeans is mereo.MODELS['vq'] is mereo.KMeans; mereo.Imputer; load"
+    subprocess.run([sys.executable, "-c", script], check=True)
+    with pytest.raises(AttributeError, match="Oracle"):
+        mereo.Oracle  # noqa: B018
 
 
 def test_import_needs_nothing_else():

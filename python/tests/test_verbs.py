@@ -130,6 +130,52 @@ def test_objects_are_cut_out():
     np.testing.assert_allclose(cut.probability.sum(axis=2), 1.0)
 
 
+def test_noise_and_neighbours_cost_as_is_said(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    random = np.random.default_rng(0)
+    clean = (square() * 0.5 + 60).astype(np.uint8)
+    noisy = np.clip(clean + 10 * random.normal(size=clean.shape), 0, 255).astype(np.uint8)
+    for name, pixels in (("noisy", noisy), ("clean", clean)):
+        image.fromarray(pixels).save(tmp_path / f"{name}.png")
+    ways = [
+        ({"error": "absolute"}, ["--error", "absolute"]),
+        ({"truncate": 20, "noise": 10.0}, ["--truncate", 20, "--noise", 10]),
+        ({"potts": True, "coupling": 2.0}, ["--potts", "--coupling", 2]),
+        ({"clean": [clean], "noise": 10.0}, ["--clean", "clean.png", "--noise", 10]),
+    ]
+    for options, words in ways:
+        program("denoise", "noisy.png", "-o", "out.png", *words, cwd=tmp_path)
+        np.testing.assert_array_equal(pictures.denoise(noisy, **options).pixels, np.asarray(image.open(tmp_path / "out.png")))
+    with pytest.raises(ValueError, match="not both"):
+        pictures.denoise(noisy, clean=[clean], coupling=1.0)
+    with pytest.raises(ValueError, match="potts"):
+        pictures.denoise(noisy, potts=True, truncate=3)
+
+
+def test_colours_of_one_picture_cut_the_next(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    random = np.random.default_rng(1)
+    truth = np.where(square() == 255, 1, 2).astype(np.uint8)
+    seen = np.clip(np.where(truth == 1, 190, 60) + 12 * random.normal(size=truth.shape), 0, 255).astype(np.uint8)
+    marks = np.zeros(truth.shape, dtype=np.uint8)
+    marks[20, 15:30], marks[3, 3:40] = 1, 2
+    cut = pictures.segment(seen, marks)
+    for colours in (pictures.Colours.of_cut(seen, cut.labels), pictures.Colours.of_pictures([seen], [truth])):
+        colours.save(tmp_path / "colours.safetensors")
+        image.fromarray(seen[::-1]).save(tmp_path / "next.png")
+        program("segment", "next.png", "--model", "colours.safetensors", "-o", "labels.png", cwd=tmp_path)
+        again = pickle.loads(pickle.dumps(pictures.Colours.load(tmp_path / "colours.safetensors")))
+        assert again.values == [1, 2] and "[1, 2]" in repr(again)
+        labels = pictures.segment(np.ascontiguousarray(seen[::-1]), colours=again).labels
+        np.testing.assert_array_equal(labels, np.asarray(image.open(tmp_path / "labels.png")))
+        assert (labels != truth[::-1]).mean() < 0.02
+    assert colours.strength is not None
+    with pytest.raises(ValueError, match="marks, colours or both"):
+        pictures.segment(seen)
+    with pytest.raises(ValueError, match="labels of shape"):
+        pictures.Colours.of_pictures([seen], [truth[:3]])
+
+
 def test_wrong_pictures_are_told():
     for wrong in (np.zeros(5), np.zeros((2, 2, 4)), np.full((4, 4), 0.5), np.full((4, 4), 999), np.zeros((0, 3))):
         with pytest.raises(ValueError, match="picture|pixels"):
@@ -156,6 +202,41 @@ def test_maps_are_those_of_the_program(tmp_path):
         np.testing.assert_array_equal(opened.place(X[:4]), made.place(X[:4]))
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(made)).points, made.points)
     assert made.quality["trustworthiness"] > 0.7 and "120 rows" in repr(made)
+
+
+def test_maps_of_distances_with_names_steps_and_checkpoints(tmp_path):
+    X = toy("shapes", n_rows=60).data
+    apart = np.sqrt(((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2))
+    names = [f"row {i}" for i in range(60)]
+    np.savetxt(tmp_path / "apart.csv", apart, delimiter=",", fmt="%.17g")
+    (tmp_path / "names.txt").write_text("\n".join(names))
+    made = maps.map(apart, method="pcoa", distances=True, names=names)
+    assert made.names == names
+    made.save(tmp_path / "here.safetensors")
+    words = ("map", "apart.csv", "--distances", "--method", "pcoa", "--names", "names.txt", "-o", "there.safetensors")
+    program(*words, cwd=tmp_path)
+    there = load(tmp_path / "there.safetensors")
+    np.testing.assert_allclose(there.points, made.points, atol=1e-9)
+    assert there.names == names
+    products = X.astype(float) @ X.T.astype(float)
+    np.testing.assert_allclose(np.abs(maps.map(products, method="pcoa", similarities="root").points), np.abs(made.points), atol=1e-3)
+    np.save(tmp_path / "rows.npy", X)
+    whole = maps.map(X, n_components=5, prepare=["standardise"], width=2.0, forces="exact", steps=40)
+    program(
+        *("map", "rows.npy", "--pca", 5, "--prepare", "standardise", "--width", 2, "--forces", "exact", "--steps", 40),
+        *("-o", "there.safetensors"), cwd=tmp_path,
+    )
+    whole.save(tmp_path / "here.safetensors")
+    assert (tmp_path / "here.safetensors").read_bytes() == (tmp_path / "there.safetensors").read_bytes()
+    options = {"n_components": 5, "checkpoint": tmp_path / "c", "resume": True}
+    np.testing.assert_array_equal(maps.map(X, **options).points, maps.map(X, n_components=5).points)
+    whole.report(tmp_path / "page.html", X, title="shapes")
+    assert "shapes" in (tmp_path / "page.html").read_text()
+    for wrong in ({"distances": True}, {"similarities": "sideways"}, {"prepare": ["polish"]}, {"names": ["one"]}):
+        with pytest.raises(ValueError):
+            maps.map(X, method="pcoa", **wrong)
+    with pytest.raises(ValueError, match="not both"):
+        maps.map(X, width=1.0, perplexity=5)
 
 
 def test_maps_of_codes_with_labels(rows):

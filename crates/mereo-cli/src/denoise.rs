@@ -5,12 +5,11 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use mereo::denoise::{self, bright};
+use mereo::denoise;
 use mereo_core::{Context, Result};
 use mereo_data::{Pixels, read_pixels, write};
+use mereo_field::Kind;
 use mereo_field::denoise::{DenoiseMethod, DenoiseParams, Denoised, NoiseCost, Shape};
-use mereo_field::learn::{LabelPicture, differences_pseudo_likelihood, potts_pseudo_likelihood};
-use mereo_field::{Kind, Neighbours};
 use mereo_report::{FieldPage, MethodTried, ShownPicture, write_field};
 use serde_json::json;
 
@@ -152,7 +151,8 @@ pub(crate) fn run(args: &DenoiseArgs, voice: Voice) -> Result<ExitCode> {
         shape,
     };
     if !args.clean.is_empty() {
-        params.coupling = Some(learn(&args.clean, levels, shape)?);
+        let clean = args.clean.iter().map(|path| read_pixels(path)).collect::<Result<Vec<_>>>()?;
+        params.coupling = Some(denoise::learn_coupling(&clean, levels, shape)?);
     }
     let cleaned = clean(&seen, levels, &params, &context)?;
     write::write_pixels(&args.output, &cleaned.picture)?;
@@ -257,30 +257,6 @@ fn clean(
     let start = Instant::now();
     let denoise::Cleaned { picture, channels } = denoise::clean(seen, levels, params, context)?;
     Ok(Cleaned { picture, channels, seconds: start.elapsed().as_secs_f64() })
-}
-
-/// The coupling of clean pictures, by pseudo-likelihood.
-fn learn(paths: &[PathBuf], levels: usize, shape: Shape) -> Result<f64> {
-    let pictures = paths.iter().map(|path| read_pixels(path)).collect::<Result<Vec<_>>>()?;
-    let labels: Vec<Vec<u8>> = pictures
-        .iter()
-        .map(|p| match levels {
-            2 => bright(p).into_iter().map(u8::from).collect(),
-            _ => {
-                let mean = |p: &[u8]| p.iter().map(|b| usize::from(*b)).sum::<usize>() / p.len();
-                p.bytes.chunks_exact(p.channels).map(|p| mean(p) as u8).collect()
-            }
-        })
-        .collect();
-    let views: Vec<LabelPicture<'_>> = pictures
-        .iter()
-        .zip(&labels)
-        .map(|(p, labels)| LabelPicture { height: p.height, width: p.width, labels })
-        .collect();
-    match (levels, shape) {
-        (256, Shape::Differences(limit)) => differences_pseudo_likelihood(&views, limit),
-        _ => Ok(potts_pseudo_likelihood(&views, levels, Neighbours::Four)?.weight),
-    }
 }
 
 fn page(

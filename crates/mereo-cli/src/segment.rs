@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use mereo::segment::{
     Colours, Example, SegmentMethod, SegmentParams, Segmented, Telling, learn, segment,
 };
-use mereo_core::{Context, Error, Manifest, ModelFile, Place, Result};
+use mereo_core::{Context, Error, ModelFile, Place, Result};
 use mereo_data::{Pixels, read_labels, read_pixels, write};
 use mereo_report::{FieldPage, MethodTried, ShownPicture, write_field};
 use serde_json::json;
@@ -160,7 +160,7 @@ pub(crate) fn run(args: &SegmentArgs, voice: Voice) -> Result<ExitCode> {
     };
     let known = colours.as_ref().map_or(&[][..], Colours::values);
     let marks = args.scribbles.as_ref().map(|path| scribbles(path, &picture, known)).transpose()?;
-    let learned = colours.as_ref().and_then(Colours::strength);
+    let usual = colours.as_ref().map_or_else(SegmentParams::default, Colours::params);
     let params = SegmentParams {
         telling: match args.telling {
             TellingChoice::Mixtures => Telling::Mixtures,
@@ -171,10 +171,10 @@ pub(crate) fn run(args: &SegmentArgs, voice: Voice) -> Result<ExitCode> {
             MethodChoice::MeanField => SegmentMethod::MeanField,
         },
         components: args.components,
-        strength: args.strength.or(learned).unwrap_or(SegmentParams::default().strength),
+        strength: args.strength.unwrap_or(usual.strength),
         geodesic: args.geodesic,
         rounds: args.rounds,
-        ..SegmentParams::default()
+        ..usual
     };
     let sure = args.probability.is_some() || args.report.is_some();
     let cut = segment(&picture, marks.as_deref(), colours.as_ref(), &params, sure, &context)
@@ -197,7 +197,7 @@ pub(crate) fn run(args: &SegmentArgs, voice: Voice) -> Result<ExitCode> {
     }
     if let Some(path) = &args.save {
         let colours = Colours::of_picture(&picture, &cut.labels, &params, &context)?;
-        save(&colours, &params, path)?;
+        colours.with_params(&params).write(path)?;
     }
     if let Some(path) = &args.report {
         report(path, args, &picture, &cut, object, &params, seconds)?;
@@ -284,12 +284,6 @@ fn probability(picture: &Pixels, cut: &Segmented, object: u8) -> Pixels {
     grey(picture, each.map(|p| (255.0 * p[at]).round() as u8).collect())
 }
 
-fn save(colours: &Colours, params: &SegmentParams, path: &Path) -> Result<()> {
-    let mut manifest = Manifest::new(Colours::KIND);
-    manifest.params = serde_json::to_value(params).unwrap_or_default();
-    colours.to_file(manifest).write(path)
-}
-
 /// Learns a model from a folder of pictures and one of label pictures of the same names.
 fn supervised(
     args: &SegmentArgs,
@@ -323,10 +317,7 @@ fn supervised(
                 format!("as many as its picture has, {} x {}", picture.width, picture.height);
             return Err(Error::found(Place::file(path), found, expected));
         }
-        let open = truth.bytes.iter().all(|v| matches!(v, 0 | 128 | 255));
-        let ignored = args.ignore.or(open.then_some(128));
-        let labels = truth.bytes.iter().map(|v| Some(*v).filter(|v| Some(*v) != ignored)).collect();
-        examples.push(Example { picture, labels });
+        examples.push(Example::new(picture, &truth.bytes, args.ignore)?);
     }
     if examples.is_empty() {
         return Err(Error::found(Place::file(labels), "no label picture", "at least one"));
@@ -335,7 +326,7 @@ fn supervised(
     let strength = colours.strength().unwrap_or(0.0);
     let params =
         SegmentParams { telling: Telling::Regression, strength, ..SegmentParams::default() };
-    save(&colours, &params, model)?;
+    colours.with_params(&params).write(model)?;
     // How well it does where it learned.
     let (mut wrong, mut all) = (0usize, 0usize);
     for example in &examples {

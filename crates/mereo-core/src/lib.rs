@@ -34,8 +34,9 @@ pub use format::{DATE_PATTERNS, Format, cell_text, days_since_1970, how_often, p
 pub use gaussians::Gaussians;
 pub use learn::{
     Answer, Checkpoints, Deal, Descender, Facts, Learned, Learner, Lent, Look, Memory, Observer,
-    Pass, Pieces, Plan, Record, Remote, Request, Restart, RowTask, RowsTask, Schedule, Silent,
-    Start, Statistics, Status, Told, Training, descend, gather, learn, map_rows, pack, unpack,
+    Pass, Pieces, Plan, Portions, Record, Remote, Request, Restart, RowTask, RowsTask, Schedule,
+    Silent, Start, Statistics, Status, Told, Training, descend, gather, learn, map_rows, pack,
+    unpack,
 };
 #[doc(hidden)]
 pub use model::about_of;

@@ -115,7 +115,7 @@ fn table() -> Table<f64> {
 }
 
 fn plan() -> Plan {
-    Plan { restarts: 3, passes: 30, tolerance: 0.0, checkpoints: None }
+    Plan { restarts: 3, passes: 30, tolerance: 0.0, checkpoints: None, ..Plan::default() }
 }
 
 /// Keeps all records, copies the checkpoint file at one of them, asks for a stop at another.
@@ -180,7 +180,13 @@ fn the_best_restart_wins_and_all_are_told() {
 #[test]
 fn converges_when_the_bound_rests_but_not_before_schedules_do() {
     let run = |settled_from: usize| {
-        let plan = Plan { restarts: 1, passes: 200, tolerance: 1e-9, checkpoints: None };
+        let plan = Plan {
+            restarts: 1,
+            passes: 200,
+            tolerance: 1e-9,
+            checkpoints: None,
+            ..Plan::default()
+        };
         creep(&Creep { settled_from }, &table(), &plan, &Context::new(0), &mut Silent)
             .unwrap()
             .training

@@ -15,8 +15,8 @@ pub use kind::{Kind, detect};
 pub use patches::{patches, prepare_patch};
 pub use read::{
     Answered, AnySource, ColumnTold, Expected, Kinds, LeastRatings, Pair, Pixels, ReadOptions,
-    Said, Told, header, open_stream, read, read_answers, read_bytes, read_labels, read_pairs,
-    read_pixels, read_told,
+    Said, Told, header, open_stream, read, read_answers, read_batches, read_bytes, read_labels,
+    read_pairs, read_pixels, read_told,
 };
 
 /// The tasks of this crate, to be answered where rows are.

@@ -21,7 +21,7 @@ use mereo_core::math::{
     Eigen, Matrix, leading_eigen, orient, product, product_nt, product_self, product_tn, widest,
 };
 use mereo_core::slots::{Frame, QuickSums};
-use mereo_core::{Batch, Context, Real, Result, RowTask, Source, Statistics, gather};
+use mereo_core::{Batch, Context, Portions, Real, Result, RowTask, Source, Statistics, gather};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
@@ -87,13 +87,34 @@ impl Spectrum {
             Way::Gram => by_gram(source, frame, count, centred, context)?,
             Way::Randomised => randomised(source, frame, count, centred, context)?,
         };
-        for scatter in &mut spectrum.scatter {
+        spectrum.tidy();
+        Ok(spectrum)
+    }
+
+    /// Those of rows that come in portions: the covariance adds up.
+    pub(crate) fn of_portions<T: Real>(
+        source: &dyn Source<T>,
+        frame: &Frame<T>,
+        count: usize,
+        portions: &Portions,
+        context: &Context,
+    ) -> Result<Self> {
+        let task = SumsTask { frame: frame.clone(), towards: None };
+        let sums = gather(source, context, &task)?;
+        let name = <SumsTask<T> as RowTask<T>>::NAME;
+        let sums = portions.add::<T, _>(name, source.rows(), sums)?;
+        let mut spectrum = sums.spectrum(frame.columns(), count, true)?;
+        spectrum.tidy();
+        Ok(spectrum)
+    }
+
+    fn tidy(&mut self) {
+        for scatter in &mut self.scatter {
             *scatter = scatter.max(0.0);
         }
-        for direction in spectrum.directions.chunks_exact_mut(frame.columns()) {
+        for direction in self.directions.chunks_exact_mut(self.mean.len()) {
             orient(direction);
         }
-        Ok(spectrum)
     }
 }
 
@@ -186,6 +207,22 @@ impl<T: Real> Sums<T> {
         }
         mean
     }
+
+    /// The eigenvectors of the covariance that these sums make.
+    fn spectrum(&self, d: usize, count: usize, centred: bool) -> Result<Spectrum> {
+        let mean = self.mean(centred, d);
+        let weight = self.weight;
+        let mut scatter = vec![0.0; d * d];
+        self.products.read(0, &mut scatter);
+        for (i, row) in scatter.chunks_exact_mut(d).enumerate() {
+            for (j, s) in row[..=i].iter_mut().enumerate() {
+                *s -= weight * mean[i] * mean[j];
+            }
+        }
+        let total = (0..d).map(|i| scatter[i * d + i].max(0.0)).sum();
+        let Eigen { values, vectors } = leading_eigen(&scatter, d, count)?;
+        Ok(Spectrum { weight, mean, scatter: values, directions: vectors, total })
+    }
 }
 
 impl<T: Real> Statistics for Sums<T> {
@@ -233,20 +270,8 @@ fn by_covariance<T: Real>(
     centred: bool,
     context: &Context,
 ) -> Result<Spectrum> {
-    let d = frame.columns();
     let sums = gather(source, context, &SumsTask { frame: frame.clone(), towards: None })?;
-    let mean = sums.mean(centred, d);
-    let weight = sums.weight;
-    let mut scatter = vec![0.0; d * d];
-    sums.products.read(0, &mut scatter);
-    for (i, row) in scatter.chunks_exact_mut(d).enumerate() {
-        for (j, s) in row[..=i].iter_mut().enumerate() {
-            *s -= weight * mean[i] * mean[j];
-        }
-    }
-    let total = (0..d).map(|i| scatter[i * d + i].max(0.0)).sum();
-    let Eigen { values, vectors } = leading_eigen(&scatter, d, count)?;
-    Ok(Spectrum { weight, mean, scatter: values, directions: vectors, total })
+    sums.spectrum(frame.columns(), count, centred)
 }
 
 /// Asks for all rows, in a frame's units.

@@ -228,7 +228,8 @@ pub(crate) fn spread_gate(own: &[f64], chosen: &[usize], columns: usize) -> Vec<
 
 /// How columns follow the others: one pass, in which nothing is sharper than scouts make it.
 pub(crate) fn following() -> (Plan, Schedule) {
-    let plan = Plan { restarts: 1, passes: 1, tolerance: 0.0, checkpoints: None };
+    let plan =
+        Plan { restarts: 1, passes: 1, tolerance: 0.0, checkpoints: None, ..Plan::default() };
     (plan, Schedule::constant(SCOUT_FLOOR))
 }
 
@@ -279,7 +280,13 @@ fn scouts<T: Real, B: StartParts<T>>(
 ) -> Result<Scouts<B::State>> {
     let rows = sample_rows(sample, SCOUT_ROWS, "scouts", context)?;
     let floor = Schedule::linear(1.0, SCOUT_FLOOR, SCOUT_PASSES);
-    let plan = Plan { restarts: 1, passes: SCOUT_PASSES, tolerance: 0.0, checkpoints: None };
+    let plan = Plan {
+        restarts: 1,
+        passes: SCOUT_PASSES,
+        tolerance: 0.0,
+        checkpoints: None,
+        ..Plan::default()
+    };
     let best_name = format!("the best scout of round {round}");
     let best: Mutex<Option<Best<B::State>>> = Mutex::new(match pieces.get(&best_name) {
         Some(Piece::Best(best)) => Some(best),

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mereo::{
-    Checkpoints, Context, Error, Fit, Fitted, Held, Observer, Options, Plan, Real, Record, Result,
-    Source, Stop,
+    Checkpoints, Context, Error, Fit, Fitted, Held, Observer, Options, Plan, Portions, Real,
+    Record, Result, Source, Stop,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::interrupt::watched;
 use crate::model::Model;
@@ -50,7 +50,7 @@ impl Chosen {
             }),
         };
         let Self { restarts, passes, tolerance, .. } = *self;
-        let plan = Plan { restarts, passes, tolerance, checkpoints };
+        let plan = Plan { restarts, passes, tolerance, checkpoints, ..Plan::default() };
         let fit = Fit::named(&self.kind, &options).map_err(raised)?.plan(plan).context(&context);
         Ok((fit, context))
     }
@@ -148,4 +148,30 @@ pub(crate) fn fit(
         with_rows!(rows, source => observed(&fit, Box::new(source), &mut told))
     });
     outcome(fitted, told.failed, signal)
+}
+
+/// Learns from one more portion of rows: the model of all so far, and all that must be kept of them. `kept` is what the portion
+/// before gave.
+#[pyfunction]
+pub(crate) fn partial_fit<'py>(
+    py: Python<'py>,
+    chosen: Chosen,
+    rows: &Bound<'py, PyAny>,
+    known: Known<'py>,
+    kept: Option<&[u8]>,
+    observer: Option<Py<PyAny>>,
+) -> PyResult<(Option<Model>, Option<PyErr>, Bound<'py, PyBytes>)> {
+    let (fit, context) = chosen.fit()?;
+    let given = Given::of(rows)?;
+    let (lent, about) = (given.lend()?, known.about()?);
+    let portions =
+        kept.map_or_else(|| Ok(Portions::default()), Portions::from_bytes).map_err(raised)?;
+    let stop = context.stop().clone();
+    let mut told = Told { call: observer, stop: stop.clone(), failed: None };
+    let (fitted, signal) = watched(py, &stop, || {
+        let rows = context.install(|| lent.rows(about))?;
+        with_rows!(rows, source => fit.portion(&portions, Held::Stream(Box::new(source)), &mut told))
+    });
+    let (model, error) = outcome(fitted, told.failed, signal)?;
+    Ok((model, error, PyBytes::new(py, &portions.to_bytes().map_err(raised)?)))
 }

@@ -12,13 +12,12 @@ mod rows;
 
 use std::process::ExitCode;
 
-use mereo::data::Kind;
 use mereo::data::toy::World;
-use mereo::{Error, ParamInfo, Plan};
+use mereo::{Error, ParamInfo, Place, Plan};
 use numpy::PyArrayMethods;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyNotImplementedError, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3_arrow::input::AnyRecordBatch;
 
 /// The exception that Python users expect for an error.
 pub(crate) fn raised(error: Error) -> PyErr {
@@ -55,6 +54,7 @@ fn registration() -> String {
                 "about": kind.about,
                 "capabilities": kind.capabilities,
                 "restarts": kind.restarts,
+                "in_portions": kind.in_portions,
                 "params": kind.params().iter().map(param).collect::<Vec<_>>(),
             })
         })
@@ -95,22 +95,28 @@ fn run_program(py: Python<'_>, arguments: Vec<String>) -> u8 {
     (0..=u8::MAX).find(|number| ExitCode::from(*number) == code).unwrap_or(1)
 }
 
-/// Rows of an Arrow stream, from its bytes: cells, names, labels (their names and each row's, -1 for none), weights.
+/// Rows of anything that speaks Arrow, through its C data interface: cells, names, labels (their names and each row's, -1 for none),
+/// weights. Columns are read where they are, and laid out in rows.
 #[pyfunction]
-fn arrow_rows<'py>(
-    py: Python<'py>,
-    bytes: Bound<'py, PyBytes>,
+fn arrow_rows(
+    py: Python<'_>,
+    table: AnyRecordBatch,
     label: Option<String>,
     weight: Option<String>,
 ) -> PyResult<(
-    Bound<'py, PyAny>,
+    Bound<'_, PyAny>,
     Option<Vec<String>>,
     Option<(Vec<String>, Vec<i32>)>,
     Option<Vec<f64>>,
 )> {
-    let bytes = bytes.as_bytes();
     let options = mereo::data::ReadOptions { label, weight, ..Default::default() };
-    let table = py.detach(|| mereo::data::read_bytes(Kind::Arrow, bytes, &options));
+    let reader = table.into_reader()?;
+    let table = py.detach(|| {
+        let schema = reader.schema();
+        let batches = reader.collect::<Result<Vec<_>, _>>();
+        let batches = batches.map_err(|e| Error::found(Place::default(), e, "Arrow's columns"))?;
+        mereo::data::read_batches(&schema, &batches, &options)
+    });
     let table = table.map_err(raised)?;
     let (cells, about) = mereo::with_table!(table, table => {
         let (cells, about) = table.into_parts();
@@ -133,6 +139,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run_program, module)?)?;
     module.add_function(wrap_pyfunction!(arrow_rows, module)?)?;
     module.add_function(wrap_pyfunction!(fit::fit, module)?)?;
+    module.add_function(wrap_pyfunction!(fit::partial_fit, module)?)?;
     module.add_function(wrap_pyfunction!(remote::fit_elsewhere, module)?)?;
     module.add_function(wrap_pyfunction!(remote::answer, module)?)?;
     module.add_function(wrap_pyfunction!(remote::merge, module)?)?;
@@ -141,6 +148,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(maps::map_rows, module)?)?;
     module.add_function(wrap_pyfunction!(pictures::denoise, module)?)?;
     module.add_function(wrap_pyfunction!(pictures::segment, module)?)?;
+    module.add_class::<pictures::Colours>()?;
     module.add_function(wrap_pyfunction!(ratings::ratings_scale, module)?)?;
     module.add_function(wrap_pyfunction!(ratings::ratings_columns, module)?)?;
     module.add_function(wrap_pyfunction!(ratings::ratings_items, module)?)?;

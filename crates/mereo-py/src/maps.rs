@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use mereo::map::{Journey, MapParams, Method, Step};
-use mereo::{MapFit, Mapped, ModelFile};
+use mereo::map::{Journey, MapParams, Method, Similarity, Step};
+use mereo::{Checkpoints, MapFit, Mapped, ModelFile, Source};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -25,9 +25,13 @@ pub(crate) fn map_rows(
     method: &str,
     size: (usize, Option<usize>),
     options: &str,
-    through: (Option<PyRef<'_, Model>>, Option<usize>),
+    through: (Option<PyRef<'_, Model>>, Option<usize>, Vec<String>),
     rows: &Bound<'_, PyAny>,
     known: Known<'_>,
+    matrix: Option<&str>,
+    names: Option<Vec<String>>,
+    checkpoint: Option<PathBuf>,
+    resume: bool,
     seed: u64,
     threads: usize,
 ) -> PyResult<Map> {
@@ -43,8 +47,9 @@ pub(crate) fn map_rows(
     };
     let mut params: MapParams = overlaid(&MapParams::new(method), options)?;
     (params.dimensions, params.landmarks) = size;
-    let (model, components) = through;
-    let mut how = MapFit::new(params).components(components);
+    let (model, components, steps) = through;
+    let steps = steps.iter().map(|step| step.parse().map_err(raised)).collect::<PyResult<_>>()?;
+    let mut how = MapFit::new(params).components(components).prepare(steps);
     if let Some(model) = model {
         how = how.through(model.0.clone()).map_err(raised)?;
     }
@@ -52,11 +57,28 @@ pub(crate) fn map_rows(
     let given = Given::of(rows)?;
     let (lent, about) = (given.lend()?, known.about()?);
     let labels = about.labels.clone();
+    let checkpoints = checkpoint.map(|path| Checkpoints { resume, ..Checkpoints::new(path) });
+    let similarity = match matrix {
+        None | Some("distances") => None,
+        Some(rule) => {
+            let wrong = |e| raised(mereo::Error::option("similarities", e));
+            Some(rule.parse::<Similarity>().map_err(wrong)?)
+        }
+    };
     let (made, signal) = watched(py, context.stop(), || {
         let mut watch = |_: &Step| ();
-        let mut journey = Journey { context: &context, checkpoints: None, watch: &mut watch };
+        let checkpoints = checkpoints.as_ref();
+        let mut journey = Journey { context: &context, checkpoints, watch: &mut watch };
         let rows = context.install(|| lent.rows(about))?;
-        with_rows!(rows, source => how.run(&source, labels.as_ref(), &mut journey))
+        let made = if matrix.is_some() {
+            with_rows!(rows, source => how.run_matrix(&source, similarity, &mut journey))
+        } else {
+            with_rows!(rows, source => how.run(&source, labels.as_ref(), &mut journey))
+        }?;
+        match names {
+            None => Ok(made),
+            Some(names) => made.with_names(names),
+        }
     });
     match signal {
         Some(signal) => Err(signal),
@@ -115,6 +137,42 @@ impl Map {
     fn quality(&self) -> PyResult<String> {
         serde_json::to_string(self.0.map.quality())
             .map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))
+    }
+
+    /// Writes a page about it, with the rows' cells if they are there.
+    fn report(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        title: &str,
+        rows: Option<&Bound<'_, PyAny>>,
+        known: Known<'_>,
+        threads: usize,
+    ) -> PyResult<()> {
+        let context = context(0, threads)?;
+        let Some(rows) = rows else {
+            let nothing: Option<&dyn Source<f64>> = None;
+            let written = py.detach(|| self.0.write_report(nothing, title, None, &path, &context));
+            return written.map_err(raised);
+        };
+        let given = Given::of(rows)?;
+        let (lent, about) = (given.lend()?, known.about()?);
+        let (written, signal) = watched(py, context.stop(), || {
+            let rows = context.install(|| lent.rows(about))?;
+            with_rows!(rows, source => {
+                self.0.write_report(Some(&source), title, None, &path, &context)
+            })
+        });
+        match signal {
+            Some(signal) => Err(signal),
+            None => written.map_err(raised),
+        }
+    }
+
+    /// What rows are called, if they have names.
+    #[getter]
+    fn names(&self) -> Option<Vec<String>> {
+        self.0.map.names().map(<[String]>::to_vec)
     }
 
     /// Where new rows belong, `[rows, dimensions]`.

@@ -63,28 +63,29 @@ pub(crate) fn rows_of(rows: usize, columns: usize, start: usize, end: usize) -> 
     (range.start, range.end)
 }
 
-/// What a run of shards tells, by whoever holds its rows.
+/// What each of several runs of shards tells, by whoever holds their rows.
 #[pyfunction]
 pub(crate) fn answer<'py>(
     py: Python<'py>,
     request: &[u8],
     rows: usize,
     first_row: usize,
-    run: (usize, usize),
+    runs: Vec<(usize, usize)>,
     part: &Bound<'py, PyAny>,
     known: Known<'py>,
-) -> PyResult<Bound<'py, PyBytes>> {
+) -> PyResult<Vec<Bound<'py, PyBytes>>> {
     let given = Given::of(part)?;
     let (lent, about) = (given.lend()?, known.about()?);
-    let bytes = py.detach(|| {
+    let runs: Vec<Range<usize>> = runs.into_iter().map(|(start, end)| start..end).collect();
+    let answers = py.detach(|| {
         let context = Context::new(0);
         with_rows!(lent.rows(about)?, source => {
             let source: &dyn Source<_> = &source;
             let window = Window::new(rows, first_row, source)?;
-            mereo::answer(request, &window, run.0..run.1, &context)
+            mereo::answer(request, &window, &runs, &context)
         })
     });
-    Ok(PyBytes::new(py, &bytes.map_err(raised)?))
+    Ok(answers.map_err(raised)?.iter().map(|answer| PyBytes::new(py, answer)).collect())
 }
 
 /// The answers of runs that lie side by side, put together as one run of all would have answered.

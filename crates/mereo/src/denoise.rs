@@ -2,7 +2,9 @@
 
 use mereo_core::{Context, Error, Result};
 use mereo_data::Pixels;
-use mereo_field::denoise::{DenoiseParams, Denoised, binary, grey};
+use mereo_field::Neighbours;
+use mereo_field::denoise::{DenoiseParams, Denoised, Shape, binary, grey};
+use mereo_field::learn::{LabelPicture, differences_pseudo_likelihood, potts_pseudo_likelihood};
 
 /// A picture cleaned: all channels together.
 #[derive(Debug, Clone)]
@@ -77,4 +79,37 @@ pub fn clean(
         channels.push(found);
     }
     Ok(Cleaned { picture, channels })
+}
+
+/// What neighbours that differ cost in clean pictures, found by pseudo-likelihood: a coupling for others like them.
+///
+/// ```
+/// use mereo::data::Pixels;
+/// use mereo::denoise::learn_coupling;
+/// use mereo::field::denoise::Shape;
+/// let bytes = (0..400).map(|i| if i % 20 < 9 { 255 } else { 0 }).collect();
+/// let clean = Pixels { height: 20, width: 20, channels: 1, bytes };
+/// assert!(learn_coupling(&[clean], 2, Shape::Potts)? > 1.0);
+/// # Ok::<(), mereo::Error>(())
+/// ```
+pub fn learn_coupling(pictures: &[Pixels], levels: usize, shape: Shape) -> Result<f64> {
+    let labels: Vec<Vec<u8>> = pictures
+        .iter()
+        .map(|p| match levels {
+            2 => bright(p).into_iter().map(u8::from).collect(),
+            _ => {
+                let mean = |p: &[u8]| p.iter().map(|b| usize::from(*b)).sum::<usize>() / p.len();
+                p.bytes.chunks_exact(p.channels).map(|p| mean(p) as u8).collect()
+            }
+        })
+        .collect();
+    let views: Vec<LabelPicture<'_>> = pictures
+        .iter()
+        .zip(&labels)
+        .map(|(p, labels)| LabelPicture { height: p.height, width: p.width, labels })
+        .collect();
+    match (levels, shape) {
+        (256, Shape::Differences(limit)) => differences_pseudo_likelihood(&views, limit),
+        _ => Ok(potts_pseudo_likelihood(&views, levels, Neighbours::Four)?.weight),
+    }
 }

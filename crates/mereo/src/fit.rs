@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use mereo_core::{
     ColumnKind, Context, Error, Fingerprint, Manifest, Observer, Options, OwnColumns, Params, Plan,
-    RatingsSeen, Real, Result, Silent, Source, column_name,
+    Portions, RatingsSeen, Real, Result, Silent, Source, column_name,
 };
 use mereo_data::steps::{StepKind, Steps};
 
@@ -137,6 +137,60 @@ impl Fit {
         held: Held<'_, T>,
         observer: &mut dyn Observer,
     ) -> Result<Fitted> {
+        self.learned(held, &self.plan, observer)
+    }
+
+    /// Learns from one more portion of rows that come in several, none of which is seen again: the model of all so far. The first
+    /// is learned from as if it were everything; how later ones change the model, [`Portions`] says. What
+    /// portions keep changes only if all goes well.
+    ///
+    /// ```
+    /// use mereo::{Fit, Held, Portions, Silent, Source};
+    /// use mereo::quantize::VqParams;
+    /// let (fit, portions) = (Fit::new(VqParams::new(9)), Portions::default());
+    /// for seed in 0..3 {
+    ///     let toy = mereo::data::toy::World::Shapes.make(Some(200), seed)?;
+    ///     let fitted = fit.portion(&portions, Held::Table(toy.table), &mut Silent)?;
+    ///     assert_eq!(fitted.manifest.training.unwrap().rows, 200 * (seed as usize + 1));
+    /// }
+    /// let nmf = Fit::new(mereo::linear::NmfParams::new(2));
+    /// let toy = mereo::data::toy::World::Shapes.make(Some(200), 0)?;
+    /// assert!(nmf.portion(&Portions::default(), Held::Table(toy.table), &mut Silent).is_err());
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn portion<T: Real>(
+        &self,
+        portions: &Portions,
+        held: Held<'_, T>,
+        observer: &mut dyn Observer,
+    ) -> Result<Fitted> {
+        let kind = self.params.kind();
+        if !self.params.in_portions() {
+            let with = if kind.in_portions { " with these options" } else { "" };
+            let verb = format!("learn from portions of rows{with}");
+            return Err(Error::Incapable { model: kind.name.to_owned(), verb });
+        }
+        if !self.steps.is_empty() || self.unfold {
+            let problem =
+                "steps are learned from all rows at once: prepare portions before they come";
+            return Err(Error::option("prepare", problem));
+        }
+        let own = portions.copied();
+        let names = held.source().about().names.as_deref();
+        own.choose(&format!("{} {:?}", self.params.to_json()?, own_names(names)))?;
+        let plan = Plan { portions: Some(own.clone()), ..self.plan.clone() };
+        let mut fitted = self.learned(held, &plan, observer)?;
+        fitted.manifest.unobserved = own.unobserved(fitted.manifest.unobserved);
+        portions.take(&own);
+        Ok(fitted)
+    }
+
+    fn learned<T: Real>(
+        &self,
+        held: Held<'_, T>,
+        plan: &Plan,
+        observer: &mut dyn Observer,
+    ) -> Result<Fitted> {
         self.params.check()?;
         let mut manifest = Manifest::new(self.params.kind().name);
         let about = held.source().about();
@@ -193,7 +247,7 @@ impl Fit {
             (Held::Table(table), Some(steps)) => Box::new(steps.apply(table)?),
             (Held::Stream(source), Some(steps)) => Box::new(steps.source(source)?),
         };
-        let Self { plan, context, .. } = self;
+        let context = &self.context;
         let ready = Seen::new(ready);
         let mut rows = Rows { source: T::lend(&ready), plan, context, observer };
         let (params, sizes) = self.params.sized(&mut rows)?;

@@ -62,6 +62,8 @@ pub struct ModelKind {
     pub restarts: usize,
     /// Whether a column in smaller units has more of a say.
     pub units_matter: bool,
+    /// Whether it can learn from rows that come in portions, with some options at least.
+    pub in_portions: bool,
     params: fn() -> Vec<ParamInfo>,
     chosen: fn(&Options) -> Result<AnyParams>,
     load: fn(ModelFile, &Path) -> Result<AnyModel>,
@@ -83,6 +85,7 @@ impl ModelKind {
             capabilities: M::CAPABILITIES,
             restarts: M::Params::RESTARTS,
             units_matter: M::Params::UNITS_MATTER,
+            in_portions: M::Params::IN_PORTIONS,
             params: M::Params::declared,
             chosen: |options| Ok(AnyParams::new::<M>(M::Params::from_options(options)?)),
             load: |file, path| M::from_file(file, path).map(AnyModel::new),
@@ -210,6 +213,7 @@ trait DynParams: std::fmt::Debug + Send + Sync {
     fn vectors(&self, columns: usize) -> (&'static str, usize);
     fn wants_labels(&self) -> bool;
     fn takes_words(&self) -> bool;
+    fn in_portions(&self) -> bool;
     fn sized(&self, rows: &mut Rows<'_, '_>) -> Result<(AnyParams, Vec<SizeTried>)>;
     fn fit(&self, rows: &mut Rows<'_, '_>) -> Result<(AnyModel, Training)>;
 }
@@ -248,6 +252,10 @@ impl<M: Model> DynParams for Of<M> {
 
     fn takes_words(&self) -> bool {
         self.0.takes_words()
+    }
+
+    fn in_portions(&self) -> bool {
+        self.0.in_portions()
     }
 
     fn sized(&self, rows: &mut Rows<'_, '_>) -> Result<(AnyParams, Vec<SizeTried>)> {
@@ -298,6 +306,11 @@ impl AnyParams {
     /// Whether columns of words can be learned from; columns that cannot are left out.
     pub fn takes_words(&self) -> bool {
         self.0.takes_words()
+    }
+
+    /// Whether it can be learned from rows that come in portions.
+    pub fn in_portions(&self) -> bool {
+        self.0.in_portions()
     }
 
     pub(crate) fn wants_labels(&self) -> bool {

@@ -115,7 +115,8 @@ fn fit_of(name: &str) -> Fit {
             _ => None,
         };
     }
-    let plan = Plan { restarts: 1, passes: 2, tolerance: 0.0, checkpoints: None };
+    let plan =
+        Plan { restarts: 1, passes: 2, tolerance: 0.0, checkpoints: None, ..Plan::default() };
     Fit::named(name, &options).unwrap().plan(plan).seed(3)
 }
 

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use mereo::{Fitted, MapFit, Mapped, own_names, with_data};
-use mereo_core::{AnyTable, Cells, Error, Labels, Real, Result, Status, Table};
+use mereo_core::{AnyTable, Error, Labels, Result, Status};
 use mereo_data::{ReadOptions, read};
-use mereo_map::{Distances, Journey, Map, Step};
+use mereo_map::{Journey, Map, Step};
 use serde_json::json;
 
 use super::args::MapArgs;
@@ -130,46 +130,18 @@ fn names_file(path: Option<&str>, rows: usize) -> Result<Option<Vec<String>>> {
 /// A map of a square matrix of distances or similarities, with the names beside it.
 fn of_matrix(args: &MapArgs, how: &MapFit, journey: &mut Journey<'_>) -> Result<Mapped> {
     let (table, names) = square(args)?;
-    let (count, columns) = (table.rows(), table.columns());
-    if count != columns {
-        return Err(Error::found(
-            mereo_core::Place::file(&args.data),
-            format!("{count} rows of {columns} columns"),
-            "a square matrix: as many columns as rows, beside at most one column of names",
-        ));
-    }
     // A header may name the columns where the rows have no names of their own.
     let names = names.or_else(|| own_names(table.about().names.as_deref()).map(<[String]>::to_vec));
-    let names = names_file(args.names.as_deref(), count)?.or(names);
-    let mapped = match &table {
-        AnyTable::F32(table) => of_table(args, how, table, journey)?,
-        AnyTable::F64(table) => of_table(args, how, table, journey)?,
+    let names = names_file(args.names.as_deref(), table.rows())?.or(names);
+    let made = match &table {
+        AnyTable::F32(table) => how.run_matrix(table, args.similarities, journey),
+        AnyTable::F64(table) => how.run_matrix(table, args.similarities, journey),
     };
+    let mapped = made.map_err(|e| e.in_file(&args.data))?;
     match names {
         None => Ok(mapped),
         Some(names) => mapped.with_names(names),
     }
-}
-
-fn of_table<T: Real>(
-    args: &MapArgs,
-    how: &MapFit,
-    table: &Table<T>,
-    journey: &mut Journey<'_>,
-) -> Result<Mapped> {
-    let Cells::Dense(cells) = table.cells() else {
-        return Err(Error::option("distances", "a square matrix is not a sparse file"));
-    };
-    let values = cells.values().iter().map(|v| v.to_f64()).collect();
-    let made = match args.similarities {
-        None => Distances::new(table.rows(), values),
-        Some(rule) => Distances::from_similarities(table.rows(), values, rule),
-    };
-    let mut distances = made.map_err(|e| e.in_file(&args.data))?;
-    if let Some(weights) = &table.about().weights {
-        distances = distances.with_weights(weights.clone())?;
-    }
-    how.run_distances(&distances, Some(table), journey).map_err(|e| e.in_file(&args.data))
 }
 
 /// Reads a square file, taking a first column that is no number for names.

@@ -43,7 +43,7 @@ pub trait Remote: Sync {
 }
 
 /// What is done where rows of one type of cells are.
-type AnswerOf<T> = fn(&Request, &dyn Source<T>, Range<usize>, &Context) -> Result<Vec<u8>>;
+type AnswerOf<T> = fn(&Request, &dyn Source<T>, &[Range<usize>], &Context) -> Result<Vec<Vec<u8>>>;
 
 /// Answers requests of one kind where rows are.
 #[derive(Clone, Copy)]
@@ -101,6 +101,18 @@ impl Answer {
         shards: Range<usize>,
         context: &Context,
     ) -> Result<Vec<u8>> {
+        let mut answers = self.answers(request, source, &[shards], context)?;
+        answers.pop().ok_or_else(|| Error::option("request", "there is no answer"))
+    }
+
+    /// What the shards of each of several runs tell: the request is read, and looking prepared, once for all.
+    pub fn answers<T: Real>(
+        &self,
+        request: &Request,
+        source: &dyn Source<T>,
+        runs: &[Range<usize>],
+        context: &Context,
+    ) -> Result<Vec<Vec<u8>>> {
         if request.task != self.name || request.cells != T::NAME {
             let problem = format!(
                 "`{}` of {} cells was asked of `{}` with {} cells",
@@ -111,13 +123,13 @@ impl Answer {
             );
             return Err(Error::option("request", problem));
         }
-        if shards.start > shards.end || shards.end > source.shards() {
+        if let Some(shards) = runs.iter().find(|r| r.start > r.end || r.end > source.shards()) {
             let problem = format!("shards {shards:?} of {} were asked for", source.shards());
             return Err(Error::option("request", problem));
         }
         match T::lend(source) {
-            super::Lent::F32(source) => (self.single)(request, source, shards, context),
-            super::Lent::F64(source) => (self.double)(request, source, shards, context),
+            super::Lent::F32(source) => (self.single)(request, source, runs, context),
+            super::Lent::F64(source) => (self.double)(request, source, runs, context),
         }
     }
 }
@@ -143,47 +155,51 @@ fn merged<S: Statistics>(answers: &[Vec<u8>]) -> Result<Vec<u8>> {
 fn answer_task<T: Real, Q: RowTask<T>>(
     request: &Request,
     source: &dyn Source<T>,
-    shards: Range<usize>,
+    runs: &[Range<usize>],
     context: &Context,
-) -> Result<Vec<u8>> {
+) -> Result<Vec<Vec<u8>>> {
     let task: Q = unpack(&request.body)?;
-    let count = shards.len();
-    let sum = run_of(
-        &mut ShardLane::open(source, shards)?,
-        count,
-        usize::MAX,
-        context,
-        &Spare::new(),
-        || task.statistics(),
-        |batch, sum| {
-            task.accumulate(batch, sum);
-        },
-    )?;
-    pack(&sum)
+    let spare = Spare::new();
+    let of_run = |shards: &Range<usize>| {
+        let accumulate =
+            |batch: &Batch<'_, T>, sum: &mut Q::Statistics| task.accumulate(batch, sum);
+        let zero = || task.statistics();
+        let mut lane = ShardLane::open(source, shards.clone())?;
+        let run = shards.len();
+        let sum = run_of(&mut lane, run, usize::MAX, context, &spare, zero, accumulate)?;
+        packed(sum, &spare)
+    };
+    runs.iter().map(of_run).collect()
 }
 
 fn answer_pass<T: Real, L: Learner<T>>(
     request: &Request,
     source: &dyn Source<T>,
-    shards: Range<usize>,
+    runs: &[Range<usize>],
     context: &Context,
-) -> Result<Vec<u8>> {
+) -> Result<Vec<Vec<u8>>> {
     let (learner, state, pass): (L, L::State, Pass) = unpack(&request.body)?;
     let prepared = context.install(|| learner.prepare(&state, pass));
-    let mut workspace = learner.workspace();
-    let count = shards.len();
-    let sum = run_of(
-        &mut ShardLane::open(source, shards)?,
-        count,
-        learner.rows_at_once(),
-        context,
-        &Spare::new(),
-        || learner.statistics(),
-        |batch, sum| {
+    let spare = Spare::new();
+    let of_run = |shards: &Range<usize>| {
+        let mut workspace = learner.workspace();
+        let accumulate = |batch: &Batch<'_, T>, sum: &mut L::Statistics| {
             learner.accumulate(&prepared, batch, &mut workspace, sum);
-        },
-    )?;
-    pack(&sum)
+        };
+        let (at_once, zero) = (learner.rows_at_once(), || learner.statistics());
+        let mut lane = ShardLane::open(source, shards.clone())?;
+        let run = shards.len();
+        let sum = run_of(&mut lane, run, at_once, context, &spare, zero, accumulate)?;
+        packed(sum, &spare)
+    };
+    runs.iter().map(of_run).collect()
+}
+
+/// Statistics as bytes; their memory is for the next run.
+fn packed<S: Statistics>(sum: S, spare: &Spare<S>) -> Result<Vec<u8>> {
+    let bytes = pack(&sum)?;
+    spare.give(sum);
+    Ok(bytes)
 }
 
 /// Asks rows that are elsewhere and merges what they answer, in the tree in which it would have

@@ -9,6 +9,7 @@ mod jumps;
 mod memory;
 mod observe;
 mod pieces;
+mod portions;
 mod schedule;
 mod shards;
 mod statistics;
@@ -27,6 +28,7 @@ pub use here::Lent;
 pub use memory::Memory;
 pub use observe::{Observer, Record, Restart, Silent, Status, Training};
 pub use pieces::Pieces;
+pub use portions::Portions;
 pub use schedule::Schedule;
 pub use statistics::{Statistics, pack, unpack};
 
@@ -146,6 +148,13 @@ pub trait Learner<T: Real>: Sync + Serialize + DeserializeOwned {
         pass: Pass,
     ) -> Vec<String>;
 
+    /// Makes what rows told ready to be added to what later rows tell, who are looked at with another state: takes out what is said
+    /// once a pass or is about this state alone. False if the rest cannot be added up either, so that rows cannot come
+    /// in [portions](Portions).
+    fn keep(&self, _statistics: &mut Self::Statistics) -> bool {
+        false
+    }
+
     /// A state some way off that is worth a trial, asked for after passes that are not one: `statistics` are those of
     /// `state`, `gain` is what the last pass added to the bound, and `failed` how many jumps of this restart were given up. The loop
     /// comes back to `state` if the trial does not pay, so that the bound of the best state never falls.
@@ -178,11 +187,13 @@ pub struct Plan {
     pub tolerance: f64,
     /// Keeps the state of the loop in a file.
     pub checkpoints: Option<Checkpoints>,
+    /// The rows are one of several portions, and what earlier ones told is here.
+    pub portions: Option<Portions>,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { restarts: 1, passes: 100, tolerance: 1e-4, checkpoints: None }
+        Self { restarts: 1, passes: 100, tolerance: 1e-4, checkpoints: None, portions: None }
     }
 }
 
@@ -208,6 +219,9 @@ pub fn learn<T: Real, L: Learner<T>>(
     context: &Context,
     observer: &mut dyn Observer,
 ) -> Result<Learned<L::State>> {
+    if let Some(portions) = &plan.portions {
+        return portions::learn_portion(portions, learner, start, source, plan, context, observer);
+    }
     if source.remote().is_some() && learner.remembers_rows() {
         let problem = format!(
             "`{}` with these options remembers rows from pass to pass, so the rows must be here",

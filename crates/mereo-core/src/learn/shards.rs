@@ -78,7 +78,7 @@ impl<S: Statistics> Spare<S> {
         })
     }
 
-    fn give(&self, statistics: S) {
+    pub(super) fn give(&self, statistics: S) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(statistics);
     }
 }

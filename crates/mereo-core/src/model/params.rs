@@ -200,6 +200,14 @@ pub trait Params:
     fn wants_labels(&self) -> bool {
         false
     }
+
+    /// Whether models of this kind can learn from rows that come in [portions](crate::Portions), with some options at least.
+    const IN_PORTIONS: bool = false;
+
+    /// Whether a model like this can.
+    fn in_portions(&self) -> bool {
+        Self::IN_PORTIONS
+    }
 }
 
 /// Reads a struct of [`params!`](crate::params) from what was chosen; what was not is at its default.

@@ -141,12 +141,15 @@ impl<T: Real> Statistics for LloydStatistics<T> {
 impl<T: Real> Lloyd<T> {
     /// Plain k-means over all columns, in the data's own units.
     pub fn plain(states: usize, survey: &Survey<T>) -> Self {
-        let moments = &survey.moments;
+        let moments = survey.framing();
         let variance = moments.reference_variance();
         // One unit for all columns: their mean variance, so that numbers stay near 1.
         let unit = variance.iter().sum::<f64>() / variance.len().max(1) as f64;
         let form = survey.form.clone();
-        let learner = Self::new(1, states, None, vec![unit; variance.len()], moments, form);
+        let mut learner = Self::new(1, states, None, vec![unit; variance.len()], moments, form);
+        if survey.first.is_some() {
+            learner.measure(&survey.moments);
+        }
         Self { facts: survey.facts(), ..learner }
     }
 
@@ -165,24 +168,29 @@ impl<T: Real> Lloyd<T> {
         } else {
             Frame::of(moments, &form)
         };
-        let log_units = moments.weight.iter().zip(&unit).map(|(n, u)| n * u.ln()).sum();
         let facts = Facts { weight: moments.rows, fingerprint: None };
         let mut learner = Self {
             groups,
             states,
             gate,
             unit,
-            log_units,
+            log_units: 0.0,
             squares: 0.0,
             frame,
             form,
             facts,
             swaps: None,
         };
-        if dense {
-            learner.squares = (0..moments.mean.len()).map(|d| learner.square(d, moments)).sum();
-        }
+        learner.measure(moments);
         learner
+    }
+
+    /// Sums over all rows that do not depend on the means.
+    fn measure(&mut self, moments: &ColumnMoments) {
+        self.log_units = moments.weight.iter().zip(&self.unit).map(|(n, u)| n * u.ln()).sum();
+        if self.form == Form::Dense {
+            self.squares = (0..moments.mean.len()).map(|d| self.square(d, moments)).sum();
+        }
     }
 
     /// Where passes no longer gain much, moves means that are hardly missed to where errors are largest, as long as
@@ -545,6 +553,12 @@ impl<T: Real> Learner<T> for Lloyd<T> {
         }
         state.reseeds += u32::from(!notes.is_empty());
         notes
+    }
+
+    fn keep(&self, statistics: &mut LloydStatistics<T>) -> bool {
+        statistics.far.clear();
+        statistics.needs.iter_mut().for_each(Needs::reset);
+        true
     }
 
     fn jump(

@@ -6,8 +6,8 @@ use super::kinds::{Kinds, Marginals, Typical};
 use super::{ColumnMoments, Family, Form, Frame, Levels};
 use crate::fingerprint::RowDigests;
 use crate::{
-    About, Absent, Batch, Context, Error, Facts, Fingerprint, Place, Real, Result, RowTask, Source,
-    Statistics, gather,
+    About, Absent, Batch, Context, Error, Facts, Fingerprint, Place, Plan, Real, Result, RowTask,
+    Source, Statistics, gather,
 };
 
 /// Rows may weigh this little and this much all together: outside, sums would vanish or overflow.
@@ -105,6 +105,8 @@ pub struct Survey<T> {
     pub fingerprint: Fingerprint,
     /// The families of the columns, and what those are like that are not numbers.
     pub typical: Typical,
+    /// If rows come in portions, the moments of the first, which units follow from.
+    pub first: Option<ColumnMoments>,
 }
 
 impl<T: Real> Survey<T> {
@@ -168,12 +170,49 @@ impl<T: Real> Survey<T> {
             (Some(kinds), Some(marginals)) => Typical::new(kinds, marginals, &moments),
             _ => Typical::numbers(source.columns()),
         };
-        Ok(Self { moments, reference, form, frame, fingerprint, typical })
+        Ok(Self { moments, reference, form, frame, fingerprint, typical, first: None })
     }
 
     /// What the loop needs to know of the data.
     pub fn facts(&self) -> Facts {
-        Facts { weight: self.moments.rows, fingerprint: Some(self.fingerprint) }
+        // Nobody has seen all portions of rows at once.
+        let fingerprint = self.first.is_none().then_some(self.fingerprint);
+        Facts { weight: self.moments.rows, fingerprint }
+    }
+
+    /// What is known once these rows are one of several [portions](Portions): of all so far, in the units of the first.
+    pub fn among(self, plan: &Plan) -> Result<Self> {
+        let Some(portions) = &plan.portions else { return Ok(self) };
+        let problem = |text: &str| Err(Error::option("portions", text));
+        if matches!(self.form, Form::Unobserved { .. }) || self.typical.kinds.is_mixed() {
+            return problem(
+                "rows whose unstored cells are unobserved, or with columns of words or counts, must be learned from together",
+            );
+        }
+        let all = match portions.survey::<T, Self>()? {
+            None => self,
+            Some(mut all) => {
+                if all.form != self.form || all.moments.mean.len() != self.moments.mean.len() {
+                    return problem(
+                        "they must all have the same columns, and be dense or sparse alike",
+                    );
+                }
+                all.first.get_or_insert_with(|| all.moments.clone());
+                all.moments.merge(&self.moments);
+                let least = T::SMALLEST_SPREAD * T::SMALLEST_SPREAD;
+                all.reference =
+                    all.moments.reference_variance().iter().map(|v| v.max(least)).collect();
+                all.typical = self.typical;
+                all
+            }
+        };
+        portions.keep_survey(&all)?;
+        Ok(all)
+    }
+
+    /// The moments that units follow from: those of the first portion, if there are several.
+    pub fn framing(&self) -> &ColumnMoments {
+        self.first.as_ref().unwrap_or(&self.moments)
     }
 
     /// `Σ_d n_d log s_d` over the columns of numbers, `n_d` the weight of the rows that observe column d and

@@ -9,6 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::{Endianness, MessageHeader, root_as_message};
+use arrow_schema::Schema;
 use mereo_core::{AnyTable, Dense, Error, Labels, Place, Result, Table};
 
 use super::mixed::{self, Told};
@@ -34,6 +35,33 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<(AnyTable, Told
 /// Reads an Arrow file or stream that is in memory already.
 pub(crate) fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<(AnyTable, Told)> {
     read_buffer(&Buffer::from(bytes), options)
+}
+
+/// Lays out the columns of record batches that are in memory already, row after row: columns of the cells' own type are copied this one
+/// time. All must be numbers, but those that the options make labels and weights.
+///
+/// ```
+/// use std::sync::Arc;
+/// use arrow_array::{ArrayRef, Float32Array, RecordBatch};
+/// let column: ArrayRef = Arc::new(Float32Array::from(vec![Some(1.0), None]));
+/// let batch = RecordBatch::try_from_iter([("x", column)]).unwrap();
+/// let table = mereo_data::read_batches(&batch.schema(), &[batch], &Default::default())?;
+/// assert_eq!((table.rows(), table.columns()), (2, 1));
+/// # Ok::<(), mereo_core::Error>(())
+/// ```
+pub fn read_batches(
+    schema: &Schema,
+    batches: &[RecordBatch],
+    options: &ReadOptions,
+) -> Result<AnyTable> {
+    let layout = Layout::new(schema, options)?;
+    // They are there, so that nobody claims anything.
+    let table = if layout.single {
+        f32::any_table(gather(&layout, batches, u64::MAX)?)
+    } else {
+        f64::any_table(gather(&layout, batches, u64::MAX)?)
+    };
+    super::with_rows(table)
 }
 
 fn read_buffer(bytes: &Buffer, options: &ReadOptions) -> Result<(AnyTable, Told)> {

@@ -29,6 +29,7 @@ use mereo_core::{Absent, AnyTable, Error, Place, Result, Source};
 
 use crate::Kind;
 use crate::kind::kind_of;
+pub use arrow::read_batches;
 pub(crate) use input::{Input, Sample};
 pub use least::LeastRatings;
 pub use mixed::{ColumnTold, Expected, Kinds, Said, Told};

@@ -100,7 +100,7 @@ pub enum Shape {
 }
 
 /// What the user chooses. The one place where defaults live.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DenoiseParams {
     /// How the true pixels are found.
     pub method: DenoiseMethod,

@@ -1,10 +1,10 @@
 //! Learning from a source: closed form where there is one, EM where there is not.
 
 use mereo_core::math::{HALF_LOG_TWO_PI, packed};
-use mereo_core::slots::{Frame, Shrinkage, Survey};
+use mereo_core::slots::{ColumnMoments, Frame, Shrinkage, Survey};
 use mereo_core::{
-    Context, Dense, Facts, Learned, Observer, Plan, Real, Record, Restart, Result, Source, Status,
-    Table, Training, learn,
+    Context, Dense, Error, Facts, Learned, Observer, Plan, Portions, Real, Record, Restart, Result,
+    Source, Status, Table, Training, learn,
 };
 
 use super::learner::{FactorLearner, Noise, State};
@@ -52,20 +52,32 @@ impl<T: Real> FactorSurvey<T> {
         source: &dyn Source<T>,
         noise: Noise,
         shrinkage: Option<f64>,
+        plan: &Plan,
         context: &Context,
     ) -> Result<Self> {
-        let survey = Survey::of(source, context)?;
+        let survey = Survey::of(source, context)?.among(plan)?;
         let shrinkage = Shrinkage::of(shrinkage, SHRINKAGE, &survey);
         let facts = survey.facts();
+        let first = survey.first;
         let Survey { moments, mut reference, .. } = survey;
-        if noise == Noise::Shared {
-            let d = reference.len();
-            let variances: Vec<f64> = (0..d).map(|d| moments.variance(d)).collect();
-            let mean = variances.iter().sum::<f64>() / d as f64;
-            let typical = if mean > 0.0 { mean } else { reference[0] };
-            reference.fill(typical.max(T::SMALLEST_SPREAD * T::SMALLEST_SPREAD));
-        }
-        let frame = Frame::new(&moments.mean, &reference);
+        let common = |moments: &ColumnMoments, reference: &mut [f64]| {
+            if noise == Noise::Shared {
+                let d = reference.len();
+                let variances: Vec<f64> = (0..d).map(|d| moments.variance(d)).collect();
+                let mean = variances.iter().sum::<f64>() / d as f64;
+                let typical = if mean > 0.0 { mean } else { reference[0] };
+                reference.fill(typical.max(T::SMALLEST_SPREAD * T::SMALLEST_SPREAD));
+            }
+        };
+        common(&moments, &mut reference);
+        let frame = match &first {
+            None => Frame::new(&moments.mean, &reference),
+            Some(first) => {
+                let mut units = first.reference_variance();
+                common(first, &mut units);
+                Frame::new(&first.mean, &units)
+            }
+        };
         let log_scale =
             moments.weight.iter().enumerate().map(|(d, n)| n * frame.scale(d).ln()).sum();
         let holes = moments.weight.iter().any(|&n| n < moments.rows * (1.0 - 1e-12));
@@ -124,9 +136,19 @@ pub(crate) fn principal<T: Real>(
 ) -> Result<Principal> {
     let d = source.columns();
     check_columns(n, d)?;
-    let survey = FactorSurvey::of(source, Noise::Shared, Some(0.0), context)?;
-    let way = Way::of(source.rows(), d, n);
-    let spectrum = Spectrum::of(source, &survey.frame, n, true, way, context)?;
+    let survey = FactorSurvey::of(source, Noise::Shared, Some(0.0), plan, context)?;
+    let spectrum = match &plan.portions {
+        None => {
+            let way = Way::of(source.rows(), d, n);
+            Spectrum::of(source, &survey.frame, n, true, way, context)?
+        }
+        Some(_) if survey.holes => {
+            let problem = "principal components of rows with missing cells need all rows at once";
+            return Err(Error::option("portions", problem));
+        }
+        Some(portions) => Spectrum::of_portions(source, &survey.frame, n, portions, context)?,
+    };
+    let rows = plan.portions.as_ref().map_or(source.rows(), Portions::rows);
     let unit = survey.frame.scale(0);
     let outward = |mean: &[f64]| -> Vec<f64> {
         mean.iter().enumerate().map(|(d, &m)| survey.frame.outward(d, m)).collect()
@@ -136,7 +158,7 @@ pub(crate) fn principal<T: Real>(
         let variance: Vec<f64> =
             spectrum.scatter.iter().map(|s| (s / spectrum.weight).max(noise)).collect();
         let bound = log_likelihood(&spectrum, &variance, noise, d) - survey.log_scale;
-        let training = at_once(source.rows(), survey.facts, bound, plan, context, observer);
+        let training = at_once(rows, survey.facts, bound, plan, context, observer);
         return Ok(Principal {
             mean: outward(&spectrum.mean),
             directions: spectrum.directions,
@@ -288,7 +310,7 @@ fn fit_fa_as<T: Real>(
     params.check()?;
     let (n, d) = (params.components, source.columns());
     check_columns(n, d)?;
-    let survey = FactorSurvey::of(source, Noise::Own, params.shrinkage, context)?;
+    let survey = FactorSurvey::of(source, Noise::Own, params.shrinkage, plan, context)?;
     if survey.holes {
         check_numbers(n, d, packed(n + 1))?;
     }

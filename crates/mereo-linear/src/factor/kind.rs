@@ -13,6 +13,8 @@ impl Params for PpcaParams {
     type Model = Ppca;
     const UNITS_MATTER: bool = true;
 
+    const IN_PORTIONS: bool = true;
+
     fn declared() -> Vec<ParamInfo> {
         PpcaParams::declared()
     }

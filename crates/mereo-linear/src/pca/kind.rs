@@ -13,6 +13,8 @@ impl Params for PcaParams {
     type Model = Pca;
     const UNITS_MATTER: bool = true;
 
+    const IN_PORTIONS: bool = true;
+
     fn declared() -> Vec<ParamInfo> {
         PcaParams::declared()
     }

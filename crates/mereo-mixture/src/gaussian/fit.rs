@@ -41,7 +41,7 @@ fn fit_as<T: Real>(
     let survey = if params.covariance.correlates() {
         Survey::of(source, context)?
     } else {
-        Survey::of_kinds(source, context)?
+        Survey::of_kinds(source, context)?.among(plan)?
     };
     let shape = match params.covariance {
         Covariance::Spherical | Covariance::Diagonal => {
@@ -51,7 +51,9 @@ fn fit_as<T: Real>(
             let Learned { state, mut training } =
                 learn(&learner, start, source, plan, context, observer)?;
             let held = params.pseudo_count > 0.0 && learner.survey.typical.kinds.is_mixed();
-            if params.hard || held || learner.shrinkage.is_some() {
+            // Rows of earlier portions are gone.
+            let all_here = !training.likelihood_unknown;
+            if all_here && (params.hard || held || learner.shrinkage.is_some()) {
                 learner.shrinkage = None;
                 (learner.params.hard, learner.params.pseudo_count) = (false, 0.0);
                 training.log_likelihood = bound_of(&learner, &state, source, context)?;

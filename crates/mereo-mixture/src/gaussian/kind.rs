@@ -53,6 +53,7 @@ impl Params for GmmParams {
     type Model = Gmm;
 
     const RESTARTS: usize = 2;
+    const IN_PORTIONS: bool = true;
 
     fn declared() -> Vec<ParamInfo> {
         GmmOptions::declared()
@@ -67,6 +68,11 @@ impl Params for GmmParams {
     }
 
     fn takes_words(&self) -> bool {
+        !self.covariance.correlates()
+    }
+
+    /// Where columns go together, moments are about means that move.
+    fn in_portions(&self) -> bool {
         !self.covariance.correlates()
     }
 

@@ -258,6 +258,12 @@ impl<T: Real> Learner<T> for GmmLearner<T> {
         log_likelihood - self.survey.log_scale() + statistics.log_prior
     }
 
+    fn keep(&self, statistics: &mut GmmStatistics<T>) -> bool {
+        statistics.log_prior = 0.0;
+        statistics.worst.clear();
+        true
+    }
+
     fn update(&self, state: &mut State, statistics: &GmmStatistics<T>, _pass: Pass) -> Vec<String> {
         let floor = self.floor();
         let seeding = self.has_empty_component(state);

@@ -29,7 +29,13 @@ pub(super) fn with_classes<T: Real>(
     let sample = sample_rows(source, CLASS_ROWS, "classes", context)?;
     let survey = Survey::of(&sample, context)?;
     let of_sample = McfaStarts { params: starts.params, survey: &survey };
-    let short = Plan { restarts: 1, passes: SHORT_PASSES, tolerance: 0.0, checkpoints: None };
+    let short = Plan {
+        restarts: 1,
+        passes: SHORT_PASSES,
+        tolerance: 0.0,
+        checkpoints: None,
+        ..Plan::default()
+    };
     let (gate, floor) = (Some(Gate::Standard), Schedule::linear(1.0, 0.1, SHORT_PASSES));
     let mut state = of_sample.go_on(&sample, &start.state, gate, &short, floor, context)?.state;
     let rows = sample.rows();

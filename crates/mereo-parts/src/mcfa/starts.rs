@@ -109,7 +109,13 @@ impl<T: Real> StartParts<T> for McfaStarts<'_, T> {
                 FIRST_LOADING * normal * survey.reference[i / factors % columns].sqrt()
             })
             .collect();
-        let plan = Plan { restarts: 1, passes: FACTOR_PASSES, tolerance: 1e-6, checkpoints: None };
+        let plan = Plan {
+            restarts: 1,
+            passes: FACTOR_PASSES,
+            tolerance: 1e-6,
+            checkpoints: None,
+            ..Plan::default()
+        };
         let floor = Schedule::constant(self.params.noise_floor);
         let state = starts.state(hard, loading);
         let learned = starts.go_on(sample, &state, None, &plan, floor, context)?;

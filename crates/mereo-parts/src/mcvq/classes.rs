@@ -33,7 +33,13 @@ pub(super) fn with_classes<T: Real>(
     let of_sample = McvqStarts { params: starts.params, survey: &survey };
     let floor = Schedule::linear(1.0, 0.1, SHORT_PASSES);
     let learner = of_sample.learner(Gate::Standard, floor);
-    let short = Plan { restarts: 1, passes: SHORT_PASSES, tolerance: 0.0, checkpoints: None };
+    let short = Plan {
+        restarts: 1,
+        passes: SHORT_PASSES,
+        tolerance: 0.0,
+        checkpoints: None,
+        ..Plan::default()
+    };
     let mut state =
         learn(&learner, |_| Ok(start.clone()), &sample, &short, context, &mut Silent)?.state;
     state.classes = Some(first_classes(&of_sample, plan, &sample, &state, context)?);

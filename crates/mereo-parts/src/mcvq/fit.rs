@@ -40,7 +40,7 @@ fn fit_as<T: Real>(
     observer: &mut dyn Observer,
 ) -> Result<(Mcvq, Training)> {
     params.check()?;
-    let survey = survey(params, source, context)?;
+    let survey = survey(params, source, context)?.among(plan)?;
     let starts = McvqStarts { params, survey: &survey };
     let classes = ClassPlan::of(params.classes, params.class_pseudo_count, source)?;
     let turns = StartsInTurn::new(&starts, &survey, plan.checkpoints.as_ref());
@@ -99,6 +99,7 @@ fn tidy<T: Real>(
     let plain = learned.state.classes.is_none()
         && params.engine == Engine::Variational
         && !params.has_gates_of_rows()
+        && plan.portions.is_none()
         && !context.stop().asked();
     let size = [params.parts, params.states];
     let left = if plain { tidied(&learned.state, size, params.tidy, survey) } else { None };

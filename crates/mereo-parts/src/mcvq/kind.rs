@@ -107,6 +107,7 @@ impl Params for McvqParams {
 
     /// Seeded, scouted and agreed starts take turns, so three try each.
     const RESTARTS: usize = 3;
+    const IN_PORTIONS: bool = true;
 
     fn declared() -> Vec<ParamInfo> {
         McvqOptions::declared()
@@ -126,6 +127,13 @@ impl Params for McvqParams {
 
     fn takes_words(&self) -> bool {
         !self.has_gates_of_rows()
+    }
+
+    fn in_portions(&self) -> bool {
+        self.engine == Engine::Variational
+            && !self.has_gates_of_rows()
+            && self.classes == Classes::None
+            && self.search.is_none()
     }
 
     fn wants_labels(&self) -> bool {

@@ -90,6 +90,8 @@ pub(crate) struct McvqStatistics<T> {
     slots: SlotStatistics<T>,
     classes: Option<ClassStatistics>,
     bound: f64,
+    /// What pseudo-rows, shrinkage and softness add to it.
+    log_prior: f64,
     /// For each part the rows it explains worst by log normaliser, if there are empty states.
     worst: WorstRows,
     /// In place of `slots`, where rows have gates of their own.
@@ -103,6 +105,7 @@ impl<T: Real> Statistics for McvqStatistics<T> {
             own.merge(other);
         }
         self.bound += other.bound;
+        self.log_prior += other.log_prior;
         self.worst.merge(&other.worst);
         self.rows.merge(&other.rows);
     }
@@ -112,7 +115,7 @@ impl<T: Real> Statistics for McvqStatistics<T> {
         if let Some(classes) = &mut self.classes {
             classes.reset();
         }
-        self.bound = 0.0;
+        (self.bound, self.log_prior) = (0.0, 0.0);
         self.worst.clear();
         self.rows.reset();
     }
@@ -378,6 +381,7 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
                 .classes
                 .map(|plan| ClassStatistics::new(plan.classes, self.parts * self.states)),
             bound: 0.0,
+            log_prior: 0.0,
             worst: WorstRows::new(self.parts, self.states),
             rows: match self.per_row_from() {
                 Some(_) => RowSums::new(self.parts * self.states, self.columns()),
@@ -427,7 +431,7 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
             return;
         }
         if batch.first_row == 0 {
-            statistics.bound += prepared.log_prior;
+            statistics.log_prior += prepared.log_prior;
         }
         let rows = batch.rows;
         let Work { slots: work, classes: of_classes, .. } = work;
@@ -472,7 +476,15 @@ impl<T: Real> Learner<T> for McvqLearner<T> {
     /// Evidence is that of densities in the frame's units: each observed cell of column d owes
     /// the logarithm of its scale to a density in the data's ([`Survey::log_scale`](mereo_core::slots::Survey::log_scale)).
     fn bound(&self, statistics: &McvqStatistics<T>) -> f64 {
-        statistics.bound - self.log_scale + statistics.rows.log_entropic_prior
+        let log_prior = statistics.log_prior + statistics.rows.log_entropic_prior;
+        statistics.bound - self.log_scale + log_prior
+    }
+
+    /// Codes of rows do not depend on what other rows there are, as long as rows have no gates of their own.
+    fn keep(&self, statistics: &mut McvqStatistics<T>) -> bool {
+        statistics.log_prior = 0.0;
+        statistics.worst.clear();
+        !self.remembers_rows() && self.gibbs.is_none() && self.classes.is_none()
     }
 
     /// A state that is seeded anew may lose more than it wins: once bounds never fall, that is a [`jump`](Self::jump). Codes

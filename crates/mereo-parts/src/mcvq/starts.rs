@@ -143,6 +143,7 @@ impl<T: Real> StartParts<T> for McvqStarts<'_, T> {
             passes: STATE_PASSES,
             tolerance: 1e-6,
             checkpoints: None,
+            ..Plan::default()
         };
         let learned = lloyd.learn(sample, &plan, &context, &mut Silent)?;
         let total = of_sample.rows.max(1.0);

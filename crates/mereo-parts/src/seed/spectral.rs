@@ -129,7 +129,13 @@ fn cluster(
     let context =
         context.with_seed(context.seed() ^ (restart as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let learner = Lloyd::plain(groups, &Survey::of(&table, &context)?);
-    let plan = Plan { restarts: RESTARTS, passes: 100, tolerance: 1e-9, checkpoints: None };
+    let plan = Plan {
+        restarts: RESTARTS,
+        passes: 100,
+        tolerance: 1e-9,
+        checkpoints: None,
+        ..Plan::default()
+    };
     let learned = learner.learn(&table, &plan, &context, &mut Silent)?;
     Ok(nearest(&table, &learned.state.mean, groups))
 }

@@ -34,20 +34,28 @@ fn fit_as<T: Real>(
 ) -> Result<(Vq, Training)> {
     params.check()?;
     params.check_columns(source.columns())?;
-    let survey = Survey::of(source, context)?;
+    let survey = Survey::of(source, context)?.among(plan)?;
     let lloyd = Lloyd::plain(params.states, &survey).with_swaps(context);
     let Learned { state, training } = lloyd.learn(source, plan, context, observer)?;
+    let reference = survey.reference.iter().sum::<f64>() / survey.reference.len() as f64;
+    let floor = params.variance_floor * reference;
+    if survey.first.is_some() {
+        // Rows of earlier portions are gone: each counts for the mean that it was nearest to when it was there.
+        let rows: f64 = state.usage.iter().sum();
+        let shares = state.usage.iter().map(|n| n / rows).collect();
+        let noise = (state.distortion * lloyd.unit[0]).max(floor);
+        return Ok((Vq::new(state.mean, shares, noise), training));
+    }
     // Shares and noise are those of the means that were kept, also if somebody asked for a stop.
     let unstopped = context.clone().stopped_by(&Stop::default());
     let clusters = Clusters::about(source, &state.mean, &lloyd.unit, &unstopped)?;
     let rows: f64 = clusters.total.iter().sum();
     let cells: f64 = clusters.count.iter().sum();
     let squares: f64 = clusters.squares.iter().sum();
-    let reference = survey.reference.iter().sum::<f64>() / survey.reference.len() as f64;
     let model = Vq::new(
         state.mean,
         clusters.total.iter().map(|n| n / rows).collect(),
-        (squares / cells).max(params.variance_floor * reference),
+        (squares / cells).max(floor),
     );
     Ok((model, training))
 }

@@ -15,6 +15,7 @@ impl Params for VqParams {
 
     /// k-means is cheap, and its starts differ.
     const RESTARTS: usize = 4;
+    const IN_PORTIONS: bool = true;
 
     fn declared() -> Vec<ParamInfo> {
         VqParams::declared()

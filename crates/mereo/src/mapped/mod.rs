@@ -10,7 +10,7 @@ use mereo_core::{
     Context, Error, Fingerprint, Labels, Manifest, ModelFile, Place, Real, Result, Source, Training,
 };
 use mereo_data::steps::StepKind;
-use mereo_map::{Distances, Given, Journey, Map, MapParams, Placer, fit};
+use mereo_map::{Distances, Given, Journey, Map, MapParams, Placer, Similarity, fit};
 
 use self::through::Through;
 use crate::fitted::{for_each_batch, own_names};
@@ -94,6 +94,32 @@ impl MapFit {
         };
         manifest.training = Some(training);
         Ok(Mapped { map, manifest, through })
+    }
+
+    /// Makes the map of a square matrix of distances, or of similarities that a rule turns into distances.
+    pub fn run_matrix<T: Real>(
+        &self,
+        matrix: &dyn Source<T>,
+        similarities: Option<Similarity>,
+        journey: &mut Journey<'_>,
+    ) -> Result<Mapped> {
+        let (count, columns) = (matrix.rows(), matrix.columns());
+        if count != columns || matrix.absent().is_some() {
+            return Err(Error::found(
+                Place::default(),
+                format!("{count} rows of {columns} columns"),
+                "a square matrix that is not sparse: as many columns as rows, beside at most one column of names",
+            ));
+        }
+        let values = cells(matrix)?;
+        let mut distances = match similarities {
+            None => Distances::new(count, values)?,
+            Some(rule) => Distances::from_similarities(count, values, rule)?,
+        };
+        if let Some(weights) = &matrix.about().weights {
+            distances = distances.with_weights(weights.clone())?;
+        }
+        self.run_distances(&distances, Some(matrix), journey)
     }
 
     /// Makes the map of things of which distances alone are known. `table` is the matrix as it was read, for

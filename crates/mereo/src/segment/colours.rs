@@ -60,6 +60,28 @@ impl Colours {
         self.strength
     }
 
+    /// What is best chosen with them, unless somebody says otherwise: neighbours are coupled as was learned.
+    ///
+    /// ```
+    /// # use mereo::segment::{Colours, SegmentParams};
+    /// # let picture = mereo::data::Pixels { height: 1, width: 4, channels: 1, bytes: vec![0, 10, 200, 210] };
+    /// # let context = mereo::Context::new(0);
+    /// let colours = Colours::of_picture(&picture, &[2, 2, 1, 1], &SegmentParams::default(), &context)?;
+    /// assert_eq!(colours.params(), SegmentParams::default());
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn params(&self) -> SegmentParams {
+        let usual = SegmentParams::default();
+        SegmentParams { strength: self.strength.unwrap_or(usual.strength), ..usual }
+    }
+
+    /// The model file, with what was chosen.
+    pub fn with_params(&self, params: &SegmentParams) -> ModelFile {
+        let mut manifest = Manifest::new(Self::KIND);
+        manifest.params = serde_json::to_value(params).unwrap_or_default();
+        self.to_file(manifest)
+    }
+
     /// Learns from a picture cut into labels, for the next picture: all its pixels tell more than marks.
     ///
     /// ```

@@ -22,6 +22,31 @@ pub struct Example {
     pub labels: Vec<Option<u8>>,
 }
 
+impl Example {
+    /// A picture with its label picture. Labels that are to be ignored do not count; if nobody says which, 128 is where there are
+    /// only 0, 128 and 255.
+    ///
+    /// ```
+    /// # use mereo::segment::Example;
+    /// let picture = mereo::data::Pixels { height: 1, width: 3, channels: 1, bytes: vec![0, 90, 200] };
+    /// assert_eq!(Example::new(picture.clone(), &[0, 128, 255], None)?.labels, [Some(0), None, Some(255)]);
+    /// assert_eq!(Example::new(picture.clone(), &[1, 2, 2], Some(1))?.labels, [None, Some(2), Some(2)]);
+    /// assert!(Example::new(picture, &[1, 2], None).is_err());
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn new(picture: Pixels, truth: &[u8], ignore: Option<u8>) -> Result<Self> {
+        let pixels = picture.height * picture.width;
+        if truth.len() != pixels {
+            let problem = format!("{} labels for {pixels} pixels", truth.len());
+            return Err(Error::option("labels", problem));
+        }
+        let open = truth.iter().all(|v| matches!(v, 0 | 128 | 255));
+        let ignored = ignore.or(open.then_some(128));
+        let labels = truth.iter().map(|v| Some(*v).filter(|v| Some(*v) != ignored)).collect();
+        Ok(Self { picture, labels })
+    }
+}
+
 /// Learns to tell labels by features around a pixel, and how strongly neighbours agree.
 ///
 /// ```

@@ -187,7 +187,8 @@ fn rows_with_own_gates_give_the_same_bytes_on_any_threads_and_after_a_checkpoint
         params(Engine::Gibbs { sweeps: 2 }, Gate::Standard),
         params(Engine::Gibbs { sweeps: 2 }, Gate::Factorised { from: 0 }),
     ] {
-        let plan = Plan { restarts: 2, passes: 6, tolerance: 0.0, checkpoints: None };
+        let plan =
+            Plan { restarts: 2, passes: 6, tolerance: 0.0, checkpoints: None, ..Plan::default() };
         let run = |threads: usize, plan: &Plan, observer: &mut dyn mereo_core::Observer| {
             let context = Context::new(1).with_threads(threads).unwrap();
             fit(&params, &table, plan, &context, observer).unwrap().0
