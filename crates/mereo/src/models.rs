@@ -207,6 +207,7 @@ trait DynParams: std::fmt::Debug + Send + Sync {
     fn vectors(&self, columns: usize) -> (&'static str, usize);
     fn wants_labels(&self) -> bool;
     fn takes_words(&self) -> bool;
+    fn wants_means_removed(&self) -> bool;
     fn sized(&self, rows: &mut Rows<'_, '_>) -> Result<(AnyParams, Vec<SizeTried>)>;
     fn fit(&self, rows: &mut Rows<'_, '_>) -> Result<(AnyModel, Training)>;
 }
@@ -245,6 +246,10 @@ impl<M: Model> DynParams for Of<M> {
 
     fn takes_words(&self) -> bool {
         self.0.takes_words()
+    }
+
+    fn wants_means_removed(&self) -> bool {
+        self.0.wants_means_removed()
     }
 
     fn sized(&self, rows: &mut Rows<'_, '_>) -> Result<(AnyParams, Vec<SizeTried>)> {
@@ -299,6 +304,10 @@ impl AnyParams {
 
     pub(crate) fn wants_labels(&self) -> bool {
         self.0.wants_labels()
+    }
+
+    pub(crate) fn wants_means_removed(&self) -> bool {
+        self.0.wants_means_removed()
     }
 
     pub(crate) fn sized(&self, rows: &mut Rows<'_, '_>) -> Result<(Self, Vec<SizeTried>)> {

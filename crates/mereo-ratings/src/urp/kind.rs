@@ -110,6 +110,11 @@ impl Params for UrpParams {
     fn vectors(&self, _columns: usize) -> (&'static str, usize) {
         ("profiles", self.profiles)
     }
+
+    /// It has no number for rows that are high or low throughout: states or components would be spent on that.
+    fn wants_means_removed(&self) -> bool {
+        true
+    }
 }
 
 impl Model for Urp {
