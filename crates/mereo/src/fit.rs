@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use mereo_core::{
-    Absent, ColumnKind, Context, Error, Fingerprint, Manifest, Members, Observer, Options,
-    OwnColumns, Params, Plan, RatingsSeen, Real, Result, Silent, Source, Status, Training,
-    column_name,
+    ColumnKind, Context, Error, Fingerprint, Manifest, Members, Observer, Options, OwnColumns,
+    Params, Plan, RatingsSeen, Real, Result, Silent, Source, Status, Training, column_name,
 };
 use mereo_data::steps::{StepKind, Steps};
 
@@ -110,7 +109,7 @@ impl Fit {
     }
 
     /// Preparation of the rows, learned from them, kept with the model and undone on the way out. If nothing is said, there is
-    /// none but for tables of ratings, whose means of rows and columns are taken away (`remove-means`) for
+    /// none but for ratings (sparse tables in which what is not stored is unknown, of at most 64 levels), whose means of rows and columns are taken away (`remove-means`) for
     /// [models that want it](mereo_core::Params::wants_means_removed). No steps at all switch that off.
     ///
     /// ```
@@ -128,11 +127,11 @@ impl Fit {
         self
     }
 
-    /// The steps that rows like these go through.
-    fn steps_for<T: Real>(&self, source: &dyn Source<T>) -> &[StepKind] {
+    /// The steps that rows go through, given the scale if they are ratings.
+    fn steps_for(&self, ratings: Option<&RatingsSeen>) -> &[StepKind] {
         match &self.steps {
             Some(steps) => steps,
-            None if source.absent() == Some(Absent::Unobserved)
+            None if ratings.is_some_and(|seen| !seen.levels.is_empty())
                 && self.params.wants_means_removed() =>
             {
                 &[StepKind::RemoveMeans]
@@ -227,7 +226,7 @@ impl Fit {
         manifest.id.clone_from(&raw.about().id_name);
         manifest.keys.clone_from(&raw.about().keys);
         manifest.ratings = RatingsSeen::of(raw, &self.context)?;
-        let steps = match self.steps_for(raw) {
+        let steps = match self.steps_for(manifest.ratings.as_ref()) {
             [] => None,
             kinds => Some(Steps::learn(kinds, raw, &self.context)?),
         };

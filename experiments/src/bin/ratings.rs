@@ -38,8 +38,6 @@ type Row = (&'static str, Option<[f64; 2]>, &'static [[usize; 2]], Make);
 
 /// Members of averages.
 const MEMBERS: usize = 3;
-/// What `bfa` is told of choices, as it was chosen on a part of `u1.base`.
-const CHOSEN_ROWS: f64 = 10.0;
 
 const MODELS: [Row; 11] = [
     ("MCVQ", Some([0.4896, 0.4942]), &[[5, 12], [3, 6], [5, 4]], mcvq),
@@ -57,8 +55,8 @@ const MODELS: [Row; 11] = [
         Fit::new(UrpParams::new(n))
     }),
     ("Bayesian FA", None, &[[1, 10], [1, 20]], |[_, n]| Fit::new(BfaParams::new(n))),
-    ("  ordinal, choices", None, &[[1, 10], [1, 20]], ordinal),
-    ("  average of these", None, &[[1, 10], [1, 20]], |size| ordinal(size).average(MEMBERS)),
+    ("Ordinal Bayesian FA", None, &[[1, 10], [1, 20]], ordinal),
+    ("Average of these", None, &[[1, 10], [1, 20]], |size| ordinal(size).average(MEMBERS)),
 ];
 
 fn mcvq([parts, states]: [usize; 2]) -> Fit {
@@ -70,8 +68,7 @@ fn mcfa([parts, factors]: [usize; 2]) -> Fit {
 }
 
 fn ordinal([_, factors]: [usize; 2]) -> Fit {
-    let params = BfaParams { ordinal: true, chosen_rows: CHOSEN_ROWS, ..BfaParams::new(factors) };
-    Fit::new(params)
+    Fit::new(BfaParams { ordinal: true, ..BfaParams::new(factors) })
 }
 
 fn main() -> Result<()> {
@@ -84,7 +81,7 @@ fn main() -> Result<()> {
     );
     println!("(the paper's numbers are of other data, by means)\n");
     println!(
-        "{:<18} {:<9} {:>14} {:>14}  {:>14} {:>14}  {:>6} {:>6}",
+        "{:<20} {:<9} {:>14} {:>14}  {:>14} {:>14}  {:>6} {:>6}",
         "", "", "weak, mean", "weak, median", "strong, mean", "strong, median", "paper", "strong"
     );
     println!(
@@ -146,14 +143,14 @@ fn split(models: impl Iterator<Item = Row>) -> Result<()> {
     let means = Means::of(&train);
     let squares: f64 =
         held.iter().map(|&(row, d, x)| (means.guess(&train, row, d) - x).powi(2)).sum();
-    println!("{:<18} {:<9} {:.4}", "User + item means", "", (squares / held.len() as f64).sqrt());
+    println!("{:<20} {:<9} {:.4}", "User + item means", "", (squares / held.len() as f64).sqrt());
     for (name, _, sizes, make) in models {
         let size = choose(sizes, make, &train, &context)?;
         let model = make(size).context(&context).run(&train)?;
         let cells: Vec<(usize, usize)> = held.iter().map(|h| (h.0, h.1)).collect();
         let told = model.predict_cells(&train, &cells, &context, |p| p.mean().clamp(1.0, 5.0))?;
         let squares: f64 = told.iter().zip(&held).map(|(p, h)| (p - h.2).powi(2)).sum();
-        println!("{name:<18} {:<9} {:.4}", said(size), (squares / held.len() as f64).sqrt());
+        println!("{name:<20} {:<9} {:.4}", said(size), (squares / held.len() as f64).sqrt());
     }
     Ok(())
 }
@@ -203,7 +200,7 @@ impl Errors {
         // Paired: the same held-out ratings, draw by draw.
         let below = |i: usize| self.0.iter().zip(&baseline.0).filter(|(a, b)| a[i] < b[i]).count();
         println!(
-            "{name:<18} {sizes:<9} {:>14} {:>14}  {:>14} {:>14}  {weak:>6} {strong:>6}  {}, {} of {}",
+            "{name:<20} {sizes:<9} {:>14} {:>14}  {:>14} {:>14}  {weak:>6} {strong:>6}  {}, {} of {}",
             of(0),
             of(1),
             of(2),

@@ -195,36 +195,64 @@ impl Items {
         row.mean.clear();
         row.mean.resize(n, 0.0);
         row.mean.push(1.0);
-        let mut hidden = vec![0.0; n];
+        let mut step = vec![0.0; n];
+        let (mut curved, mut last) = (vec![0.0; small], vec![0.0; n]);
+        let (mut newton, mut best) = (true, f64::NEG_INFINITY);
         for turn in 0..=MOST_TURNS {
             told.clear();
-            hidden.iter_mut().zip(&with_offset).for_each(|(h, w)| *h = -w);
-            hidden.iter_mut().zip(&row.prior).for_each(|(h, m)| *h += m);
+            // Where h of the expected values would lead, less where the row is; and by how much levels leave values open.
+            step.iter_mut().zip(&with_offset).for_each(|(h, w)| *h = -w);
+            step.iter_mut().zip(&row.prior).for_each(|(h, m)| *h += m);
+            curved.clone_from(&precision);
             let mut cost = 0.0;
             for &(column, x) in cells {
                 let mean = self.mean_of(column);
                 let m = dot(mean, &row.mean);
-                let (log, apart) = cuts.look(x, m);
+                let (log, apart, open) = cuts.look_closely(x, m);
                 cost -= 2.0 * log + m * m;
                 told.push((m, m + apart));
-                hidden.iter_mut().zip(mean).for_each(|(h, l)| *h += l * (m + apart));
-            }
-            cholesky_solve(&row.factor, n, &mut hidden);
-            let moved =
-                hidden.iter().zip(&row.mean).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            if turn < MOST_TURNS && moved > NEAR {
-                row.mean[..n].copy_from_slice(&hidden);
-                continue;
+                step.iter_mut().zip(mean).for_each(|(h, l)| *h += l * (m + apart));
+                if newton {
+                    for i in 0..n {
+                        let own = &mut curved[packed(i)..packed(i + 1)];
+                        let share = open * mean[i];
+                        own.iter_mut().zip(mean).for_each(|(c, l)| *c -= share * l);
+                    }
+                }
             }
             for i in 0..n {
                 for j in 0..=i {
+                    let own = precision[packed(i) + j];
                     let once = if i == j { 1.0 } else { 2.0 };
-                    cost += once * precision[packed(i) + j] * row.mean[i] * row.mean[j];
+                    cost += once * own * row.mean[i] * row.mean[j];
+                    step[i] -= own * row.mean[j];
+                    if i != j {
+                        step[j] -= own * row.mean[i];
+                    }
                 }
                 cost += 2.0 * row.mean[i] * with_offset[i];
             }
             cost -= 2.0 * dot(&row.mean[..self.factors], &row.prior);
-            return 0.5 * (self.bias_precision.ln() - log_determinant - cost - offsets) - apart;
+            let value = 0.5 * (self.bias_precision.ln() - log_determinant - cost - offsets) - apart;
+            // Newton's steps are few, but only turns by turns are sure to rise.
+            if newton && turn > 0 && !(value >= best - NEAR * best.abs()) {
+                newton = false;
+                row.mean[..n].copy_from_slice(&last);
+                continue;
+            }
+            best = value;
+            last.copy_from_slice(&row.mean[..n]);
+            if newton && cholesky(&mut curved, n).is_some() {
+                cholesky_solve(&curved, n, &mut step);
+            } else {
+                cholesky_solve(&row.factor, n, &mut step);
+            }
+            let moved = step.iter().fold(0.0, |most: f64, s| most.max(s.abs()));
+            if turn < MOST_TURNS && moved > NEAR {
+                row.mean.iter_mut().zip(&step).for_each(|(m, s)| *m += s);
+                continue;
+            }
+            return value;
         }
         f64::MIN
     }
@@ -310,7 +338,7 @@ mod tests {
             // Nowhere else is it higher: the bound of any other mean, from its definition.
             let of = |z: f64, b: f64| {
                 let m = w * z + b + c;
-                let (log, _) = cuts.look(x, m);
+                let (log, ..) = cuts.look_closely(x, m);
                 let p = [1.0 + w * w, w, lambda + 1.0];
                 let determinant = p[0] * p[2] - p[1] * p[1];
                 let s = [p[2] / determinant, -p[1] / determinant, p[0] / determinant];
