@@ -266,7 +266,18 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
             Status::EarlyStop => "stopped when rows held out gained no more",
             Status::Diverged => "diverged: the last good state was kept",
         };
-        if !fitted.model.members().is_empty() {
+        if fitted.model.members().is_empty() {
+            writeln!(
+                text,
+                "learned from {} rows: bound {:.4} nats a row after {} passes ({ended}), best of {} \
+             starts, seed {}",
+                training.rows,
+                training.bound_per_row(),
+                training.passes,
+                training.restarts.len(),
+                training.seed
+            )?;
+        } else {
             let (rows, bound) = (training.rows, training.bound_per_row());
             writeln!(
                 text,
@@ -282,17 +293,6 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
                     "member {number}: bound {bound:.4} after {passes} passes, seed {seed}"
                 )?;
             }
-        } else {
-            writeln!(
-                text,
-                "learned from {} rows: bound {:.4} nats a row after {} passes ({ended}), best of {} \
-             starts, seed {}",
-                training.rows,
-                training.bound_per_row(),
-                training.passes,
-                training.restarts.len(),
-                training.seed
-            )?;
         }
     }
     let counted = fitted.criteria();

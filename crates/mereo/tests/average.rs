@@ -210,20 +210,21 @@ fn hostile_files_of_averages_are_named_errors() {
     assert_eq!(load(more).unwrap().0, model);
 }
 
+/// Asks to stop in the first pass of the second member.
+struct Stopper(usize, mereo::Stop);
+impl mereo::Observer for Stopper {
+    fn passed(&mut self, _: &mereo::Record) {
+        self.0 += 1;
+        if self.0 == 9 {
+            self.1.ask();
+        }
+    }
+}
+
 #[test]
 fn learning_that_is_stopped_keeps_the_members_there_are() {
     let table = ratings();
     let context = Context::new(5);
-    /// Asks to stop in the first pass of the second member.
-    struct Stopper(usize, mereo::Stop);
-    impl mereo::Observer for Stopper {
-        fn passed(&mut self, _: &mereo::Record) {
-            self.0 += 1;
-            if self.0 == 9 {
-                self.1.ask();
-            }
-        }
-    }
     let mut stopper = Stopper(0, context.stop().clone());
     let held = mereo::Held::Table(table.clone());
     let fitted =

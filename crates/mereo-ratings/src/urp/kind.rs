@@ -28,14 +28,14 @@ mereo_core::params! {
         pub profiles: usize = 10;
         /// Rows with the column's usual levels that each column of each profile is taken to have been seen in
         /// beside those there are.
-        pub shrinkage: f64 = 3.0;
+        pub shrinkage: f64 = 10.0;
     }
 }
 
 impl UrpParams {
     /// A model of this size with everything else at its default.
     pub fn new(profiles: usize) -> Self {
-        Self { profiles, shrinkage: 3.0 }
+        Self { profiles, shrinkage: 10.0 }
     }
 
     /// Whether a model like this can be learned at all.
