@@ -354,6 +354,7 @@ class BFA(Estimator):
         n_factors: int,
         *,
         noise_rows: float = ...,
+        chosen_rows: float = ...,
         ordinal: bool = ...,
         n_init: int = ...,
         max_iter: int = ...,

@@ -627,6 +627,8 @@ def _of(model: _native.Model) -> Any:
     """The estimator of a model."""
     from . import MODELS
 
+    if model.kind not in MODELS:
+        raise ValueError(f"a model of kind {model.kind!r} has no estimator: ask it with `python -m mereo`")
     kind = MODELS[model.kind]
     manifest = json.loads(model.manifest())
     stored = manifest.get("params") or {}

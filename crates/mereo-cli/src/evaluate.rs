@@ -79,8 +79,13 @@ struct Common {
     passes: Option<usize>,
 
     #[arg(long, value_name = "STEP", help = format!(
-        "Preprocessing; may be given again for more steps: {}", StepKind::NAMES.join(", ")))]
-    prepare: Vec<StepKind>,
+        "Preprocessing; may be given again for more steps: {}; or `none` [default: as `mereo fit`]",
+        StepKind::NAMES.join(", ")), value_parser = fit::step)]
+    prepare: Vec<Option<StepKind>>,
+
+    /// Try averages of this many models, learned with one seed after another
+    #[arg(long, value_name = "N")]
+    average: Option<usize>,
 
     /// Leave out users and items with fewer ratings than this; two numbers are for users and items
     #[arg(long, value_name = "N|USERS,ITEMS", value_parser = str::parse::<LeastRatings>)]
@@ -194,7 +199,11 @@ pub(crate) fn run(args: &EvaluateArgs, voice: Voice) -> Result<ExitCode> {
     let make = || {
         let mut plan = Plan { restarts: *restarts, ..Plan::default() };
         plan.passes = common.passes.unwrap_or(plan.passes);
-        Ok(Fit::named(model.name, options)?.plan(plan).prepare(&common.prepare))
+        let fit = fit::prepared(Fit::named(model.name, options)?.plan(plan), &common.prepare)?;
+        Ok(match common.average {
+            None => fit,
+            Some(members) => fit.average(members),
+        })
     };
     make()?.params().check()?;
     let context = common.threads.context(common.seed)?;
@@ -220,7 +229,7 @@ pub(crate) fn run(args: &EvaluateArgs, voice: Voice) -> Result<ExitCode> {
     drop(bar);
     let found = found.map_err(|e| e.in_file(&common.data))?;
     if common.json {
-        output::print_json(&in_json(&found, &trial, model.name))?;
+        output::print_json(&in_json(&found, &trial, model.name, common.average))?;
     } else {
         output::print(&in_words(&found, &trial, table.rows()))?;
     }
@@ -263,7 +272,7 @@ const MEASURES: [Measure; 7] = [
     ("recall", "recall", |m| m.recall),
 ];
 
-fn in_json(found: &Evaluated, trial: &Trial, model: &str) -> Value {
+fn in_json(found: &Evaluated, trial: &Trial, model: &str, average: Option<usize>) -> Value {
     let mut results = Vec::new();
     for outcome in &found.outcomes {
         let mut told = Map::new();
@@ -295,6 +304,7 @@ fn in_json(found: &Evaluated, trial: &Trial, model: &str) -> Value {
         .collect();
     json!({
         "model": model,
+        "average": average,
         "protocol": trial.protocol,
         "folds": trial.folds,
         "draws": trial.draws,

@@ -83,12 +83,17 @@ struct Common {
 
     #[arg(long, value_name = "STEP", help = format!(
         "Preprocessing, stored in the model and undone on the way out; may be given again for more \
-         steps: {}", StepKind::NAMES.join(", ")))]
-    prepare: Vec<StepKind>,
+         steps: {}; or `none` [default: remove-means, of ratings and for models that want it; otherwise none]",
+        StepKind::NAMES.join(", ")), value_parser = step)]
+    prepare: Vec<Option<StepKind>>,
 
     /// Leave out users and items with fewer ratings than this; two numbers are for users and items
     #[arg(long, value_name = "N|USERS,ITEMS", value_parser = str::parse::<LeastRatings>)]
     least_ratings: Option<LeastRatings>,
+
+    /// Learn this many models, with one seed after another, and write their average: it predicts better than each
+    #[arg(long, value_name = "N")]
+    average: Option<usize>,
 
     /// Keep the state of learning in this file, to be taken up with --resume
     #[arg(long, value_name = "FILE")]
@@ -369,7 +374,10 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
     let began = Instant::now();
     let reading = ReadOptions { least_ratings: common.least_ratings, ..common.reading.options() };
     let data = common.reading.open_as(&common.data, &reading, &context, voice)?;
-    let fit = fit.plan(plan).context(&context).prepare(&common.prepare);
+    let mut fit = prepared(fit.plan(plan).context(&context), &common.prepare)?;
+    if let Some(members) = common.average {
+        fit = fit.average(members);
+    }
     let fitted = with_data!(data, held => {
         if model.units_matter && common.prepare.is_empty()
             && let Some(notice) = of_units(model.name, held.source(), &context)?
@@ -379,6 +387,11 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
         let mut observer = progress::observer(held.source().rows(), voice);
         fit.observed(held, &mut *observer).map_err(|e| e.in_file(&common.data))?
     });
+    if common.prepare.is_empty() && fitted.steps.is_some() {
+        voice.say(format_args!(
+            "mereo: means of users and items are taken away before learning, as ratings want it; --prepare none keeps them"
+        ));
+    }
     if !fitted.manifest.left_out.is_empty() {
         let (kind, names) = (fitted.model.kind(), fitted.manifest.left_out.join(", "));
         voice.say(format_args!("mereo: {kind} learns from numbers; left out, as words: {names}"));
@@ -396,6 +409,21 @@ pub(crate) fn run(args: &FitArgs, voice: Voice) -> Result<ExitCode> {
     }
     let interrupted = training.status == Status::Interrupted;
     Ok(if interrupted { interrupt::kept(&path, voice) } else { ExitCode::SUCCESS })
+}
+
+/// A step by its name; `none` is none.
+pub(crate) fn step(text: &str) -> Result<Option<StepKind>> {
+    if text == "none" { Ok(None) } else { text.parse().map(Some) }
+}
+
+/// The same with the steps that were asked for, if anything was said about them.
+pub(crate) fn prepared(fit: Fit, steps: &[Option<StepKind>]) -> Result<Fit> {
+    let named: Vec<StepKind> = steps.iter().copied().flatten().collect();
+    match (steps.len(), named.len()) {
+        (0, _) => Ok(fit),
+        (said, steps) if said == steps || steps == 0 => Ok(fit.prepare(&named)),
+        _ => Err(Error::option("prepare", "`none` goes with no other step")),
+    }
 }
 
 /// What to say of columns whose units differ much, to models that units matter to.
@@ -450,6 +478,7 @@ fn of_unobserved(names: &[String]) -> Option<String> {
 fn in_json(fitted: &Fitted, path: &Path, training: &Training, seconds: f64) -> Value {
     json!({
         "model": fitted.model.kind(),
+        "members": fitted.manifest.members,
         "file": path.to_string_lossy(),
         "rows": training.rows,
         "columns": fitted.model.columns(),
@@ -479,17 +508,22 @@ pub(crate) fn in_words(fitted: &Fitted, path: &Path, training: &Training, second
         Status::EarlyStop => "rows held out gained no more: the best state was kept",
         Status::Diverged => "it diverged and the last good state was kept: try a smaller --rate",
     };
+    let bound = training.bound_per_row();
+    let how = match fitted.model.members().len() {
+        0 => {
+            let (passes, starts) = (training.passes, training.restarts.len());
+            format!(
+                "bound {bound:.4} nats a row after {passes} passes ({ended}), the best of {starts} starts"
+            )
+        }
+        _ => format!("bound {bound:.4} nats a row, the mean of all members' ({ended})"),
+    };
     format!(
-        "{}{}: {} rows of {} columns learned in {seconds:.1} s\n\
-         bound {:.4} nats a row after {} passes ({ended}), the best of {} starts\n\
-         {}\n",
+        "{}{}: {} rows of {} columns learned in {seconds:.1} s\n{how}\n{}\n",
         sizes_in_words(&fitted.manifest.sizes),
-        fitted.model.kind(),
+        fitted.model.described(),
         training.rows,
         fitted.model.columns(),
-        training.bound_per_row(),
-        training.passes,
-        training.restarts.len(),
         path.display()
     )
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mereo::{Fitted, with_data};
-use mereo_core::{About, AnyTable, ColumnKind, Dense, Result, ScoreKind, Scores, Table};
+use mereo_core::{About, AnyTable, ColumnKind, Dense, Result, Score, ScoreKind, Scores, Table};
 use serde_json::json;
 
 use crate::args::{ModelAndData, Rule};
@@ -104,7 +104,7 @@ fn units(fitted: &Fitted, of_prepared: bool) -> String {
         *kind == ColumnKind::Count || !kind.levels().is_empty()
     });
     let (mut masses, all) = (masses.count(), fitted.model.columns());
-    if fitted.model.scorer::<f64>().is_some_and(|scorer| scorer.takes_levels()) {
+    if fitted.model.scorer::<f64>().is_some_and(Score::takes_levels) {
         masses = all;
     }
     let density =

@@ -225,7 +225,15 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
         Some(factors) => (factors, "factors"),
         None => (part.state_prior.len(), "states"),
     });
-    write!(text, "{} model of {} columns", fitted.model.kind(), fitted.model.columns())?;
+    match fitted.model.members() {
+        [] => write!(text, "{} model of {} columns", fitted.model.kind(), fitted.model.columns())?,
+        _ => write!(
+            text,
+            "{} models of {} columns",
+            fitted.model.described(),
+            fitted.model.columns()
+        )?,
+    }
     match parts.len() {
         0 => {
             if let Some(view) = fitted.model.components() {
@@ -258,16 +266,34 @@ fn write_words(text: &mut String, fitted: &Fitted, parts: &[Part]) -> std::fmt::
             Status::EarlyStop => "stopped when rows held out gained no more",
             Status::Diverged => "diverged: the last good state was kept",
         };
-        writeln!(
-            text,
-            "learned from {} rows: bound {:.4} nats a row after {} passes ({ended}), best of {} \
+        if fitted.model.members().is_empty() {
+            writeln!(
+                text,
+                "learned from {} rows: bound {:.4} nats a row after {} passes ({ended}), best of {} \
              starts, seed {}",
-            training.rows,
-            training.bound_per_row(),
-            training.passes,
-            training.restarts.len(),
-            training.seed
-        )?;
+                training.rows,
+                training.bound_per_row(),
+                training.passes,
+                training.restarts.len(),
+                training.seed
+            )?;
+        } else {
+            let (rows, bound) = (training.rows, training.bound_per_row());
+            writeln!(
+                text,
+                "learned from {rows} rows: bound {bound:.4} nats a row, the mean of all members' ({ended})"
+            )?;
+            let weight = training.total_weight().max(f64::MIN_POSITIVE);
+            for (number, own) in training.restarts.iter().enumerate() {
+                let seed = training.seed.wrapping_add(number as u64);
+                let bound = own.bounds.last().map_or(f64::NAN, |bound| bound / weight);
+                let passes = own.bounds.len().saturating_sub(1);
+                writeln!(
+                    text,
+                    "member {number}: bound {bound:.4} after {passes} passes, seed {seed}"
+                )?;
+            }
+        }
     }
     let counted = fitted.criteria();
     if let Some(counted) = counted {

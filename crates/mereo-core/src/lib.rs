@@ -42,7 +42,7 @@ pub use learn::{
 pub use model::about_of;
 pub use model::{
     Appearance, Asked, CellPrediction, ClassView, Classify, Components, ComponentsView, DynModel,
-    Encode, Estimate, Explain, Features, Layers, LevelsView, Likelihood, Manifest, Model,
+    Encode, Estimate, Explain, Features, Layers, LevelsView, Likelihood, Manifest, Members, Model,
     ModelFile, Normal, OnRows, Options, OwnColumns, ParamInfo, ParamType, ParamValue, Params,
     Parts, PartsView, Predict, PredictCells, Prediction, Predictions, Reconstruct, RowLikelihood,
     Sample, Score, ScoreKind, Scores, Size, SizeTried, Tensor, classify, draw_missing, encode,

@@ -494,5 +494,9 @@ fn means_of_rows_and_columns_are_drawn_to_all_and_come_back() {
     let ready = steps.apply(table.clone()).unwrap();
     let Cells::Sparse(ready) = ready.cells() else { panic!("sparse tables stay sparse") };
     assert!((ready.values()[2] - (1.0 - films[2] - user)).abs() < 1e-12);
-    assert!(!steps.has_density());
+    // What it does to a row of three cells is I - 11ᵀ/8, whose determinant is 5/8.
+    let volumes = steps.log_volume(&batch).unwrap().unwrap();
+    for (volume, exact) in volumes.iter().zip([5.0 / 8.0, 5.0 / 6.0, 1.0f64]) {
+        assert!((volume - exact.ln()).abs() < 1e-12, "{volumes:?}");
+    }
 }

@@ -187,7 +187,10 @@ fn sizes(view: &View<'_>, gates: &Gates, shown: &[usize]) -> Markup {
 fn doubtful(view: &View<'_>, parts: &PartsView<'_>, gates: &Gates) -> Markup {
     let count = gates.strongest.iter().filter(|&&g| g < DOUBT).count();
     let worst = top(view.columns, DOUBTFUL.min(count), |d| {
-        if gates.strongest[d] < DOUBT { gates.column_entropy[d] } else { -1.0 }
+        // Of ratings, those that many people know come first: of the others little could be clear.
+        let matters =
+            if sparse::is_ratings(view) { sparse::known(view, d) } else { gates.column_entropy[d] };
+        if gates.strongest[d] < DOUBT { matters } else { -1.0 }
     });
     if worst.is_empty() {
         return html! { p.quiet { "Every column belongs mostly to one part." } };

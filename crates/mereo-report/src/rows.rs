@@ -6,6 +6,7 @@ use mereo_core::how_often;
 use crate::gates::top;
 use crate::page::{Section, chip, scrolled_table};
 use crate::pictures::Canvas;
+use crate::sparse::known;
 use crate::view::View;
 use crate::{ShownRows, palette, text};
 
@@ -197,7 +198,10 @@ fn telling(view: &View<'_>, rows: &ShownRows<'_>, r: usize) -> Vec<usize> {
     .map(|i| seen[i])
     .collect();
     if let Some(made) = made {
-        let away = |i: usize| view.away_from_mean(unseen[i], made[unseen[i]]).abs();
+        // Of ratings, means that few people made are far from anything, and nobody cares.
+        let away = |i: usize| {
+            view.away_from_mean(unseen[i], made[unseen[i]]).abs() * known(view, unseen[i]).sqrt()
+        };
         columns.extend(top(unseen.len(), FILLED, away).into_iter().map(|i| unseen[i]));
     }
     columns

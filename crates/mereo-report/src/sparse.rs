@@ -31,7 +31,7 @@ pub(crate) fn is_sparse(view: &View<'_>) -> bool {
     view.canvas.is_none() && view.subject.manifest.absent.is_some() && states
 }
 
-fn is_ratings(view: &View<'_>) -> bool {
+pub(crate) fn is_ratings(view: &View<'_>) -> bool {
     view.subject.manifest.absent == Some(Absent::Unobserved)
 }
 
@@ -84,7 +84,7 @@ fn owned(view: &View<'_>, gates: &Gates, k: usize) -> String {
 }
 
 /// How many people rated a column, if ratings tell; otherwise 1.
-fn known(view: &View<'_>, column: usize) -> f64 {
+pub(crate) fn known(view: &View<'_>, column: usize) -> f64 {
     let ratings = view.subject.manifest.ratings.as_ref();
     let count = ratings.and_then(|ratings| ratings.counts.get(column)).copied();
     count.filter(|n| n.is_finite()).unwrap_or(1.0)

@@ -9,6 +9,7 @@ use mereo_core::{
 };
 use mereo_map::Map;
 
+use crate::average::Average;
 use crate::models::model;
 use crate::segment::Colours;
 
@@ -74,6 +75,35 @@ impl AnyModel {
         self.0.as_any().downcast_ref()
     }
 
+    /// Several models of one kind and the same columns as one: what they predict on the average. See
+    /// [`Fit::average`](crate::Fit::average).
+    ///
+    /// ```
+    /// # use mereo::{AnyModel, Context, Dense, Fit, Table, mixture::GmmParams};
+    /// let table = Table::from(Dense::new(4, 1, vec![0.0, 1.0, 8.0, 9.0])?);
+    /// let of = |components| Fit::new(GmmParams::new(components)).run(&table).map(|fitted| fitted.model);
+    /// let average = AnyModel::average(vec![of(1)?, of(2)?])?;
+    /// assert_eq!((average.kind(), average.members().len()), ("average", 2));
+    /// assert!(AnyModel::average(Vec::new()).is_err());
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn average(members: Vec<Self>) -> Result<Self> {
+        Ok(Self(Box::new(Average::new(members)?)))
+    }
+
+    /// The members of an average; nothing of any other model.
+    pub fn members(&self) -> &[Self] {
+        self.0.as_any().downcast_ref::<Average>().map_or(&[], Average::members)
+    }
+
+    /// The kind of model in words: of an average, of how many models of which kind.
+    pub fn described(&self) -> String {
+        match self.members() {
+            [] => self.kind().to_owned(),
+            members => format!("average of {} {}", members.len(), members[0].kind()),
+        }
+    }
+
     /// Opens a model file.
     ///
     /// ```
@@ -94,7 +124,11 @@ impl AnyModel {
     /// ```
     pub fn from_file(file: ModelFile, path: &Path) -> Result<(Self, Manifest)> {
         let manifest = file.manifest.clone();
-        let Some(kind) = model(&manifest.model) else {
+        let model = if manifest.model == Average::KIND {
+            Self(Box::new(Average::from_file(file, path)?))
+        } else if let Some(kind) = model(&manifest.model) {
+            kind.load(file, path)?
+        } else {
             let problem = match &*manifest.model {
                 Map::KIND => {
                     "it holds a map, which is asked by `mereo map --onto`, `mereo report` and \
@@ -110,7 +144,6 @@ impl AnyModel {
             };
             return Err(Error::model_file(path, problem));
         };
-        let model = kind.load(file, path)?;
         let columns = model.columns();
         if manifest.columns.as_ref().is_some_and(|names| names.len() != columns)
             || manifest.picture.is_some_and(|picture| picture.columns() != Some(columns))

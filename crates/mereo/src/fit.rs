@@ -3,18 +3,20 @@
 use std::path::PathBuf;
 
 use mereo_core::{
-    ColumnKind, Context, Error, Fingerprint, Manifest, Observer, Options, OwnColumns, Params, Plan,
-    Portions, RatingsSeen, Real, Result, Silent, Source, column_name,
+    ColumnKind, Context, Error, Fingerprint, Manifest, Members, Observer, Options, OwnColumns,
+    Params, Plan, Portions, RatingsSeen, Real, Result, Silent, Source, Status, Training,
+    column_name,
 };
 use mereo_data::steps::{StepKind, Steps};
 
+use crate::average::{MOST_MEMBERS, training_of};
 use crate::data_of::{Held, memory};
 use crate::fitted::{Borrowed, own_names};
 use crate::models::{AnyParams, Rows, model};
 use crate::numbers::{Selected, without_words};
 use crate::seen::Seen;
 use crate::tables::Unfold;
-use crate::{Fitted, models};
+use crate::{AnyModel, Fitted, models};
 
 /// How often the means of a model are about in memory while it is learned: means and variances of
 /// the state at hand, the best so far, and the sums of a few shards.
@@ -33,10 +35,12 @@ const COPIES: usize = 12;
 #[derive(Debug)]
 pub struct Fit {
     params: AnyParams,
-    steps: Vec<StepKind>,
+    /// What was asked for; if nothing was said, what the model wants of the data.
+    steps: Option<Vec<StepKind>>,
     plan: Plan,
     context: Context,
     unfold: bool,
+    average: Option<usize>,
 }
 
 impl Fit {
@@ -49,7 +53,7 @@ impl Fit {
     /// The same for parameters of any kind of model.
     pub fn of(params: AnyParams) -> Self {
         let plan = Plan { restarts: params.kind().restarts, ..Plan::default() };
-        Self { params, steps: Vec::new(), plan, context: Context::new(0), unfold: false }
+        Self { params, steps: None, plan, context: Context::new(0), unfold: false, average: None }
     }
 
     /// A model by its name, with options by theirs.
@@ -105,11 +109,36 @@ impl Fit {
         self
     }
 
-    /// Preparation of the rows, learned from them, kept with the model and undone on the way out.
+    /// Preparation of the rows, learned from them, kept with the model and undone on the way out. If nothing is said, there is
+    /// none but for ratings (sparse tables in which what is not stored is unknown, of at most 64 levels), whose means of rows and columns are taken away (`remove-means`) for
+    /// [models that want it](mereo_core::Params::wants_means_removed). No steps at all switch that off.
+    ///
+    /// ```
+    /// # use mereo::{Fit, parts::McvqParams};
+    /// let toy = mereo::data::toy::World::Ratings.make(Some(200), 0)?;
+    /// let fit = || Fit::new(McvqParams::new(2, 3)).restarts(1).passes(5);
+    /// let names = |fit: Fit| fit.run(&toy.table).map(|f| f.steps.map(|s| s.names().collect::<Vec<_>>()));
+    /// assert_eq!(names(fit())?, Some(vec!["remove-means"]));
+    /// assert_eq!(names(fit().prepare(&[]))?, None);
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
     #[must_use]
     pub fn prepare(mut self, steps: &[StepKind]) -> Self {
-        self.steps = steps.to_vec();
+        self.steps = Some(steps.to_vec());
         self
+    }
+
+    /// The steps that rows go through, given the scale if they are ratings.
+    fn steps_for(&self, ratings: Option<&RatingsSeen>) -> &[StepKind] {
+        match &self.steps {
+            Some(steps) => steps,
+            None if ratings.is_some_and(|seen| !seen.levels.is_empty())
+                && self.params.wants_means_removed() =>
+            {
+                &[StepKind::RemoveMeans]
+            }
+            None => &[],
+        }
     }
 
     /// Unfolds every column of words into columns of 0 and 1, for models of numbers: what comes out is folded
@@ -117,6 +146,23 @@ impl Fit {
     #[must_use]
     pub fn unfold(mut self) -> Self {
         self.unfold = true;
+        self
+    }
+
+    /// Learns so many models and makes an average of them: member i is what would be learned with the i-th seed after this
+    /// one's. What members agree on is in the data, so that their average predicts better than each.
+    ///
+    /// ```
+    /// # use mereo::{Context, Dense, Fit, Table, mixture::GmmParams};
+    /// let table = Table::from(Dense::new(4, 1, vec![0.0, 1.0, 8.0, 9.0])?);
+    /// let fitted = Fit::new(GmmParams::new(2)).seed(5).average(3).run(&table)?;
+    /// let alone = Fit::new(GmmParams::new(2)).seed(7).run(&table)?;
+    /// assert_eq!(fitted.model.members()[2], alone.model);
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn average(mut self, members: usize) -> Self {
+        self.average = Some(members);
         self
     }
 
@@ -170,10 +216,14 @@ impl Fit {
             let verb = format!("learn from portions of rows{with}");
             return Err(Error::Incapable { model: kind.name.to_owned(), verb });
         }
-        if !self.steps.is_empty() || self.unfold {
+        if self.steps.as_ref().is_some_and(|steps| !steps.is_empty()) || self.unfold {
             let problem =
                 "steps are learned from all rows at once: prepare portions before they come";
             return Err(Error::option("prepare", problem));
+        }
+        if self.average.is_some() {
+            let problem = "members are learned one after another, and portions are seen once";
+            return Err(Error::option("average", problem));
         }
         let own = portions.copied();
         let names = held.source().about().names.as_deref();
@@ -192,6 +242,7 @@ impl Fit {
         observer: &mut dyn Observer,
     ) -> Result<Fitted> {
         self.params.check()?;
+        self.check_average()?;
         let mut manifest = Manifest::new(self.params.kind().name);
         let about = held.source().about();
         manifest.id.clone_from(&about.id_name);
@@ -213,7 +264,7 @@ impl Fit {
         let mut kinds = raw.about().kinds.iter().flatten();
         if let Some(kind) = kinds.find(|k| !k.levels().is_empty() || **k == ColumnKind::Count)
             && self.params.takes_words()
-            && !self.steps.is_empty()
+            && self.steps.as_ref().is_some_and(|steps| !steps.is_empty())
         {
             let problem = format!(
                 "steps prepare numbers, and there is a column of another kind ({}): leave it out, or learn without \
@@ -226,14 +277,17 @@ impl Fit {
         manifest.columns = own_names(raw.about().names.as_deref()).map(<[String]>::to_vec);
         manifest.kinds = raw.about().is_mixed().then(|| raw.about().kinds.clone()).flatten();
         manifest.picture = raw.about().picture;
-        if self.params.wants_labels() {
+        // An average has no classes of its own: members may number theirs in any order.
+        if self.params.wants_labels() && self.average.is_none() {
             manifest.classes = raw.about().labels.as_ref().map(|labels| labels.names.clone());
         }
         manifest.absent = raw.absent();
         manifest.id.clone_from(&raw.about().id_name);
         manifest.keys.clone_from(&raw.about().keys);
         manifest.ratings = RatingsSeen::of(raw, &self.context)?;
-        let steps = match &*self.steps {
+        // Means of people who come in later portions are not known when the first is learned from.
+        let none = plan.portions.is_some();
+        let steps = match if none { &[] } else { self.steps_for(manifest.ratings.as_ref()) } {
             [] => None,
             kinds => Some(Steps::learn(kinds, raw, &self.context)?),
         };
@@ -253,7 +307,15 @@ impl Fit {
         let (params, sizes) = self.params.sized(&mut rows)?;
         manifest.params = params.to_json()?;
         manifest.sizes = sizes;
-        let (model, training) = params.fit(&mut rows)?;
+        let (model, training) = match self.average {
+            None => params.fit(&mut rows)?,
+            Some(members) => averaged(&params, members, &mut rows)?,
+        };
+        model.kind().clone_into(&mut manifest.model);
+        manifest.members = model
+            .members()
+            .first()
+            .map(|first| Members { model: first.kind().to_owned(), count: model.members().len() });
         if steps.is_none() {
             manifest.fingerprint = training.fingerprint.map(|own| own.to_string());
         }
@@ -261,6 +323,22 @@ impl Fit {
         manifest.unobserved = ready.unobserved();
         drop(ready);
         Ok(Fitted { path: PathBuf::new(), model, manifest, steps })
+    }
+
+    /// Complains about averages that cannot be.
+    fn check_average(&self) -> Result<()> {
+        match self.average {
+            Some(members) if members == 0 || members > MOST_MEMBERS => {
+                let problem = format!("{members} members; give 1 to {MOST_MEMBERS}");
+                Err(Error::option("average", problem))
+            }
+            Some(_) if self.plan.checkpoints.is_some() => {
+                let problem = "members are learned one after another, and there is no checkpoint of several: learn \
+                               without one";
+                Err(Error::option("average", problem))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Leaves columns of words out if the model takes numbers only; tells which.
@@ -289,7 +367,9 @@ impl Fit {
     /// Complains about a model that the machine could not hold while it is learned.
     fn check_memory(&self, columns: usize) -> Result<()> {
         let (option, vectors) = self.params.vectors(columns);
-        let bytes = [columns, COPIES, size_of::<f64>()]
+        // Of members that were learned, means and variances are kept.
+        let copies = COPIES + 2 * self.average.unwrap_or(0);
+        let bytes = [columns, copies, size_of::<f64>()]
             .into_iter()
             .fold(vectors as u64, |product, factor| product.saturating_mul(factor as u64));
         if bytes <= memory().unwrap_or(1 << 36) {
@@ -302,4 +382,40 @@ impl Fit {
         );
         Err(Error::option(option, problem))
     }
+}
+
+/// Learns an average of so many members, with one seed after another. If learning is interrupted, those that
+/// there are by then are it.
+fn averaged(
+    params: &AnyParams,
+    members: usize,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(AnyModel, Training)> {
+    let (mut models, mut trainings) = (Vec::new(), Vec::new());
+    for member in 0..members {
+        let context = rows.context.with_seed(rows.context.seed().wrapping_add(member as u64));
+        let mut own = Rows {
+            source: rows.source,
+            plan: rows.plan,
+            context: &context,
+            observer: &mut *rows.observer,
+        };
+        match params.fit(&mut own) {
+            Err(Error::Interrupted) if !models.is_empty() => break,
+            learned => {
+                let (model, training) = learned?;
+                models.push(model);
+                trainings.push(training);
+            }
+        }
+        if rows.context.stop().asked() {
+            break;
+        }
+    }
+    let stopped = models.len() < members;
+    let mut training = training_of(&trainings).ok_or(Error::Interrupted)?;
+    if stopped {
+        training.status = Status::Interrupted;
+    }
+    Ok((AnyModel::average(models)?, training))
 }

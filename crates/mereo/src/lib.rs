@@ -67,6 +67,7 @@ pub mod segment;
 mod align;
 mod align_sparse;
 mod any_model;
+mod average;
 mod data_of;
 mod elsewhere;
 mod fit;

@@ -214,6 +214,7 @@ trait DynParams: std::fmt::Debug + Send + Sync {
     fn wants_labels(&self) -> bool;
     fn takes_words(&self) -> bool;
     fn in_portions(&self) -> bool;
+    fn wants_means_removed(&self) -> bool;
     fn sized(&self, rows: &mut Rows<'_, '_>) -> Result<(AnyParams, Vec<SizeTried>)>;
     fn fit(&self, rows: &mut Rows<'_, '_>) -> Result<(AnyModel, Training)>;
 }
@@ -256,6 +257,10 @@ impl<M: Model> DynParams for Of<M> {
 
     fn in_portions(&self) -> bool {
         self.0.in_portions()
+    }
+
+    fn wants_means_removed(&self) -> bool {
+        self.0.wants_means_removed()
     }
 
     fn sized(&self, rows: &mut Rows<'_, '_>) -> Result<(AnyParams, Vec<SizeTried>)> {
@@ -315,6 +320,10 @@ impl AnyParams {
 
     pub(crate) fn wants_labels(&self) -> bool {
         self.0.wants_labels()
+    }
+
+    pub(crate) fn wants_means_removed(&self) -> bool {
+        self.0.wants_means_removed()
     }
 
     pub(crate) fn sized(&self, rows: &mut Rows<'_, '_>) -> Result<(Self, Vec<SizeTried>)> {

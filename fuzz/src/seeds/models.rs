@@ -58,6 +58,17 @@ fn models() -> Vec<Parts> {
             ],
         },
         Parts {
+            manifest: r#"{"format":1,"model":"average","members":{"model":"vq","count":2}}"#.to_owned(),
+            tensors: vec![
+                tensor("member0.mean", &[1, 2], &[0.0, 1.0]),
+                tensor("member0.state_prior", &[1], &[1.0]),
+                tensor("member0.variance", &[1], &[1.0]),
+                tensor("member1.mean", &[2, 2], mean),
+                tensor("member1.state_prior", &[2], &[0.5; 2]),
+                tensor("member1.variance", &[1], &[2.0]),
+            ],
+        },
+        Parts {
             manifest: r#"{"format":1,"model":"mcvq"}"#.to_owned(),
             tensors: vec![
                 tensor("gate", &[2, 1], &[1.0; 2]),
@@ -200,6 +211,7 @@ fn models() -> Vec<Parts> {
             manifest: r#"{"format":1,"model":"bfa"}"#.to_owned(),
             tensors: vec![
                 tensor("bias_variance", &[1], &[0.2]),
+                tensor("chosen", &[2, 1], &[0.3, -0.1]),
                 tensor("component", &[1, 2], &[0.6, -0.8]),
                 tensor("covariance", &[2, 3], &[0.1, 0.05, 0.2, 0.1, 0.0, 0.1]),
                 tensor("mean", &[2], &[1.0, 2.0]),

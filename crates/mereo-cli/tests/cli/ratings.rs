@@ -180,3 +180,77 @@ fn rows_and_columns_that_are_alike_are_called_by_their_names() {
     let told = world.refused("similar m.safetensors r.csv --row nobody");
     assert!(told.contains("there is no `nobody`"), "{told}");
 }
+
+#[test]
+fn averages_are_asked_as_one_model_is_and_say_what_they_cannot_do() {
+    let world = learned();
+    let options = "--parts 1 --states 2 --restarts 1";
+    let ran = world.run(&format!("fit mcvq r.csv {options} --average 3 -o a.safetensors"));
+    assert!(ran.stdout.contains("average of 3 mcvq: 60 rows of 16 columns"), "{}", ran.stdout);
+    let shown = world.ok("show a.safetensors");
+    assert!(shown.starts_with("average of 3 mcvq models of 16 columns"), "{shown}");
+    assert!(shown.contains("member 2: bound") && shown.contains("seed 2"), "{shown}");
+    let told = world.json("show a.safetensors --json");
+    assert_eq!(told["manifest"]["members"]["count"], 3);
+    world.write("me.csv", "user,item,rating\nme,i0,5\nme,i1,4\n");
+    let told = world.json("-q recommend a.safetensors --given me.csv -n 4 --json");
+    for item in list(&told[0]["recommendations"]) {
+        assert!((2..8).contains(&number(&item["item"])), "{item}");
+    }
+    world.write("pairs.csv", "user,item,rating\nu0,i3,4\nu1,i3,1\n");
+    let told = world.json("-q predict a.safetensors --given r.csv --pairs pairs.csv --json");
+    assert!(told["nmae"].as_f64().unwrap() < 0.6, "{told}");
+    world.write("answers.csv", "item,rating\ni9,5\ni12,5\n");
+    let told = world.json("-q ask a.safetensors --answers answers.csv --json -n 3");
+    for item in list(&told["recommendations"]) {
+        assert!(number(&item["item"]) >= 8, "{item}");
+    }
+    for question in list(&told["questions"]) {
+        assert!(question["worth"].as_f64().unwrap() >= 0.0, "{question}");
+    }
+    let told = world.json("-q similar a.safetensors r.csv --row u4 -n 3 --json");
+    for row in list(&told["similar"]) {
+        assert_eq!(number(&row["name"]) % 2, 0, "{told}");
+    }
+    world.ok("-q score a.safetensors r.csv -o scores.csv");
+    world.ok("-q reconstruct a.safetensors r.csv -o rows.csv");
+    world.ok("-q encode a.safetensors r.csv -o codes.csv");
+    world.ok("-q sample a.safetensors -n 5 -o new.csv");
+    world.ok("-q report a.safetensors r.csv -o a.html");
+    let told = world.refused("explain a.safetensors r.csv --rows u0");
+    assert!(told.contains("average"), "{told}");
+    let told = world.refused("fit mcvq r.csv --parts 1 --states 2 --average 0 -o b.safetensors");
+    assert!(told.contains("average") && told.contains("1 to 256"), "{told}");
+    let line = format!("fit mcvq r.csv {options} --average 2 --checkpoint c -o b.safetensors");
+    assert!(world.refused(&line).contains("checkpoint"), "{line}");
+    let line = format!("-q evaluate r.csv --model mcvq {options} --average 2 --folds 2 --draws 1");
+    assert_eq!(world.json(&format!("{line} --json"))["results"][0]["name"], "average of 2 mcvq");
+}
+
+#[test]
+fn means_of_ratings_are_taken_away_unless_somebody_says_otherwise() {
+    let world = learned();
+    let fit = |more: &str| {
+        let line = format!("fit fa r.csv --components 1 --passes 5 -o f.safetensors {more}");
+        let ran = world.run(&line);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        (ran.stderr, world.ok("show f.safetensors"))
+    };
+    let (said, shown) = fit("");
+    assert!(said.contains("--prepare none"), "{said}");
+    assert!(shown.contains("prepared by remove-means"), "{shown}");
+    let (said, shown) = fit("--prepare none");
+    assert!(!said.contains("are taken away") && !shown.contains("prepared by"), "{said}{shown}");
+    let (said, shown) = fit("--prepare remove-row-means");
+    assert!(!said.contains("are taken away"), "{said}");
+    assert!(shown.contains("prepared by remove-row-means"), "{shown}");
+    // Densities are those of the ratings, whatever was taken away.
+    fit("");
+    world.ok("-q score f.safetensors r.csv -o scores.csv");
+    let told =
+        world.refused("fit fa r.csv --components 1 --prepare none --prepare log -o g.safetensors");
+    assert!(told.contains("`none` goes with no other step"), "{told}");
+    // Models with biases of their own keep them.
+    world.ok("-q fit bfa r.csv --factors 1 --passes 5 -o b.safetensors");
+    assert!(!world.ok("show b.safetensors").contains("prepared by"));
+}

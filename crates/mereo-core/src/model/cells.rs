@@ -262,7 +262,7 @@ impl CellPrediction {
     }
 
     /// Several predictions of the same cell as one, each counting as much: what an average over models says.
-    /// Numbers and levels of different values are not mixed: the first says which it is.
+    /// Numbers and levels are not mixed: the first says which it is.
     ///
     /// ```
     /// use mereo_core::CellPrediction;
@@ -272,11 +272,16 @@ impl CellPrediction {
     pub fn average(all: &[Self]) -> Self {
         let each = 1.0 / all.len().max(1) as f64;
         match all.first() {
-            Some(Self::Levels(first)) => {
-                let mut sum: Vec<(f64, f64)> = first.iter().map(|l| (l.0, 0.0)).collect();
-                for one in all {
-                    if let Self::Levels(levels) = one {
-                        sum.iter_mut().zip(levels).for_each(|(s, l)| s.1 += each * l.1);
+            Some(Self::Levels(_)) => {
+                let mut sum: Vec<(f64, f64)> = Vec::new();
+                let shares = all.iter().filter_map(|one| match one {
+                    Self::Levels(levels) => Some(levels),
+                    Self::Normals(_) => None,
+                });
+                for &(x, p) in shares.flatten() {
+                    match sum.binary_search_by(|l| l.0.total_cmp(&x)) {
+                        Ok(at) => sum[at].1 += each * p,
+                        Err(at) => sum.insert(at, (x, each * p)),
                     }
                 }
                 Self::Levels(sum)

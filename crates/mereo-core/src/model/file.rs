@@ -74,6 +74,15 @@ pub struct OwnColumns {
     pub kinds: Vec<ColumnKind>,
 }
 
+/// What an average is made of: models of one kind, whose tensors are called `member0.NAME`, `member1.NAME` and so on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Members {
+    /// The kind of model that members are.
+    pub model: String,
+    /// How many there are.
+    pub count: usize,
+}
+
 /// What a model file says about itself. Only `format` and `model` are required.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -81,6 +90,9 @@ pub struct Manifest {
     pub format: u32,
     /// The kind of model.
     pub model: String,
+    /// What it is an average of, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<Members>,
     /// What the user chose.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub params: serde_json::Value,
@@ -149,6 +161,7 @@ impl Manifest {
         Self {
             format: FORMAT,
             model: model.to_owned(),
+            members: None,
             params: serde_json::Value::Null,
             columns: None,
             kinds: None,
@@ -207,6 +220,11 @@ impl ModelFile {
     /// The tensors by name.
     pub fn tensors(&self) -> impl Iterator<Item = (&str, &Tensor)> {
         self.tensors.iter().map(|(name, tensor)| (name.as_str(), tensor))
+    }
+
+    /// All tensors by name, given away.
+    pub fn into_tensors(self) -> BTreeMap<String, Tensor> {
+        self.tensors
     }
 
     /// Takes a tensor that must be there and have this many indices, all numbers finite.

@@ -15,7 +15,7 @@ pub use capability::{
     score,
 };
 pub use cells::{CellPrediction, Normal, PredictCells, predict_cells};
-pub use file::{Manifest, ModelFile, OwnColumns, SizeTried, Tensor};
+pub use file::{Manifest, Members, ModelFile, OwnColumns, SizeTried, Tensor};
 pub use kind::{DynModel, Model, OnRows};
 pub use likelihood::{
     ClassView, Classify, Estimate, Likelihood, RowLikelihood, classify, estimate,

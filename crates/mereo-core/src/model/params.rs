@@ -208,6 +208,12 @@ pub trait Params:
     fn in_portions(&self) -> bool {
         Self::IN_PORTIONS
     }
+
+    /// Whether ratings are better predicted if the means of rows and columns are taken away first: the model has no number of its own
+    /// for people who rate high or low throughout.
+    fn wants_means_removed(&self) -> bool {
+        false
+    }
 }
 
 /// Reads a struct of [`params!`](crate::params) from what was chosen; what was not is at its default.

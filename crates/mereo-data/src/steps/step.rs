@@ -154,7 +154,7 @@ impl Step {
     }
 
     pub(super) fn has_density(&self) -> bool {
-        self.affine().is_some() || matches!(self, Self::Log {})
+        self.affine().is_some() || matches!(self, Self::Log {} | Self::RemoveMeans { .. })
     }
 
     /// The mean over the data learned from of the fact that undoing needs about each row, if it
@@ -253,6 +253,10 @@ impl Step {
         if matches!(self, Self::Log {}) {
             // A zero that is not stored adds nothing.
             return -row.observed().map(|(_, x)| x.ln_1p()).sum::<f64>();
+        }
+        if matches!(self, Self::RemoveMeans { .. }) {
+            // z = y - 1 (1ᵀy)/(n + drawn), y being x less its offsets: the determinant of I - 11ᵀ/(n + drawn).
+            return (DRAWN / (row.observed().count() as f64 + DRAWN)).ln();
         }
         if row.zeros {
             return (0..columns).map(of_column).sum();

@@ -30,6 +30,11 @@ impl Params for PpcaParams {
     fn vectors(&self, _columns: usize) -> (&'static str, usize) {
         ("components", self.components)
     }
+
+    /// It has no number for rows that are high or low throughout: components would be spent on that.
+    fn wants_means_removed(&self) -> bool {
+        true
+    }
 }
 
 impl Params for FaParams {
@@ -49,6 +54,11 @@ impl Params for FaParams {
 
     fn vectors(&self, _columns: usize) -> (&'static str, usize) {
         ("components", self.components)
+    }
+
+    /// It has no number for rows that are high or low throughout: states or components would be spent on that.
+    fn wants_means_removed(&self) -> bool {
+        true
     }
 }
 

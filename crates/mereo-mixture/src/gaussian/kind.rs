@@ -81,6 +81,11 @@ impl Params for GmmParams {
         let each = if self.covariance.correlates() { columns } else { 1 };
         ("components", self.components.saturating_mul(each))
     }
+
+    /// It has no number for rows that are high or low throughout: states or components would be spent on that.
+    fn wants_means_removed(&self) -> bool {
+        true
+    }
 }
 
 impl Model for Gmm {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) const MOST_COMPONENTS: usize = 1 << 20;
 const MOST_NUMBERS: usize = 1 << 28;
 /// Rows that columns of sparse tables are taken to have been seen in, if nobody says.
-const SHRINKAGE: f64 = 5.0;
+const SHRINKAGE: f64 = 15.0;
 /// Most rows to shrink by.
 const MOST_SHRINKAGE: f64 = 1e12;
 

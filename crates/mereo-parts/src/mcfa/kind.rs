@@ -86,6 +86,11 @@ impl Params for McfaParams {
     fn wants_labels(&self) -> bool {
         self.classes == Classes::Labels
     }
+
+    /// It has no number for rows that are high or low throughout: states or components would be spent on that.
+    fn wants_means_removed(&self) -> bool {
+        true
+    }
 }
 
 impl Model for Mcfa {

@@ -107,6 +107,11 @@ impl Params for AspectParams {
     fn vectors(&self, _columns: usize) -> (&'static str, usize) {
         ("aspects", self.aspects)
     }
+
+    /// It has no number for rows that are high or low throughout: states or components would be spent on that.
+    fn wants_means_removed(&self) -> bool {
+        true
+    }
 }
 
 impl Model for Aspect {

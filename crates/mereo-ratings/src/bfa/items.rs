@@ -15,6 +15,8 @@ pub(super) struct Items {
     pub(super) noise: Vec<f64>,
     /// λ.
     pub(super) bias_precision: f64,
+    /// `[D, N]`: v, what it says of a row's factors that it observes a column; empty if nothing.
+    pub(super) chosen: Vec<f64>,
 }
 
 /// What is believed of a row.
@@ -24,6 +26,9 @@ pub(super) struct Row {
     pub(super) mean: Vec<f64>,
     /// Packed `[N + 1]`: the covariance of z and b.
     pub(super) covariance: Vec<f64>,
+    /// `[N]`: the prior's mean of z, and one divided by the root of the number of cells.
+    pub(super) prior: Vec<f64>,
+    pub(super) share: f64,
     factor: Vec<f64>,
     work: Vec<f64>,
 }
@@ -64,7 +69,27 @@ impl Items {
                 }
             }
         }
-        Self { factors, mean, second, noise, bias_precision }
+        Self { factors, mean, second, noise, bias_precision, chosen: Vec::new() }
+    }
+
+    /// The same where it says something that a column is observed: `[D, N]`, or nothing.
+    pub(super) fn with_chosen(self, chosen: Vec<f64>) -> Self {
+        Self { chosen, ..self }
+    }
+
+    /// Finds the prior's mean of a row's factors: `Σ_d v_d / √n` over the n columns that it observes. Returns half its square.
+    fn expect(&self, columns: impl Iterator<Item = usize>, row: &mut Row) -> f64 {
+        row.prior.clear();
+        row.prior.resize(self.factors, 0.0);
+        let mut cells = 0.0f64;
+        for column in columns {
+            cells += 1.0;
+            let own = self.chosen.get(column * self.factors..(column + 1) * self.factors);
+            row.prior.iter_mut().zip(own.unwrap_or(&[])).for_each(|(m, v)| *m += v);
+        }
+        row.share = 1.0 / cells.max(1.0).sqrt();
+        row.prior.iter_mut().for_each(|m| *m *= row.share);
+        0.5 * dot(&row.prior, &row.prior)
     }
 
     pub(super) fn mean_of(&self, column: usize) -> &[f64] {
@@ -80,18 +105,20 @@ impl Items {
     /// Finds what is to be believed of a row with these cells (column, value); returns its share of the bound.
     pub(super) fn understand(
         &self,
-        cells: impl Iterator<Item = (usize, f64)>,
+        cells: impl Iterator<Item = (usize, f64)> + Clone,
         row: &mut Row,
     ) -> f64 {
         let n = self.factors + 1;
         let small = packed(n);
+        let apart = self.expect(cells.clone().map(|(column, _)| column), row);
         row.factor.clear();
         row.factor.resize(small, 0.0);
         for i in 0..n {
             row.factor[packed(i) + i] = if i < self.factors { 1.0 } else { self.bias_precision };
         }
         row.work.clear();
-        row.work.resize(n, 0.0);
+        row.work.extend_from_slice(&row.prior);
+        row.work.push(0.0);
         let (mut square, mut cost) = (0.0, 0.0);
         for (column, y) in cells {
             let (mean, second) = (self.mean_of(column), self.second_of(column));
@@ -116,13 +143,15 @@ impl Items {
             cholesky_solve(&row.factor, n, &mut row.mean[..n]);
             let fit = dot(&row.mean[..n], &row.work);
             cholesky_inverse(&row.factor, n, &mut row.covariance, &mut row.work);
-            let bound = 0.5 * (fit - log_determinant + self.bias_precision.ln() - cost - square);
+            let bound =
+                0.5 * (fit - log_determinant + self.bias_precision.ln() - cost - square) - apart;
             if bound.is_finite() && row.mean.iter().all(|m| m.is_finite()) {
                 return bound;
             }
         }
         // Numbers too extreme for an answer say nothing.
         row.mean[..n].fill(0.0);
+        row.mean[..self.factors].copy_from_slice(&row.prior);
         row.covariance.fill(0.0);
         for i in 0..n {
             row.covariance[packed(i) + i] =
@@ -144,6 +173,7 @@ impl Items {
         const NEAR: f64 = 1e-9;
         let n = self.factors + 1;
         let small = packed(n);
+        let apart = self.expect(cells.iter().map(|(column, _)| *column), row);
         let mut precision = vec![0.0; small];
         for i in 0..n {
             precision[packed(i) + i] = if i < self.factors { 1.0 } else { self.bias_precision };
@@ -165,34 +195,64 @@ impl Items {
         row.mean.clear();
         row.mean.resize(n, 0.0);
         row.mean.push(1.0);
-        let mut hidden = vec![0.0; n];
+        let mut step = vec![0.0; n];
+        let (mut curved, mut last) = (vec![0.0; small], vec![0.0; n]);
+        let (mut newton, mut best) = (true, f64::NEG_INFINITY);
         for turn in 0..=MOST_TURNS {
             told.clear();
-            hidden.iter_mut().zip(&with_offset).for_each(|(h, w)| *h = -w);
+            // Where h of the expected values would lead, less where the row is; and by how much levels leave values open.
+            step.iter_mut().zip(&with_offset).for_each(|(h, w)| *h = -w);
+            step.iter_mut().zip(&row.prior).for_each(|(h, m)| *h += m);
+            curved.clone_from(&precision);
             let mut cost = 0.0;
             for &(column, x) in cells {
                 let mean = self.mean_of(column);
                 let m = dot(mean, &row.mean);
-                let (log, apart) = cuts.look(x, m);
+                let (log, apart, open) = cuts.look_closely(x, m);
                 cost -= 2.0 * log + m * m;
                 told.push((m, m + apart));
-                hidden.iter_mut().zip(mean).for_each(|(h, l)| *h += l * (m + apart));
-            }
-            cholesky_solve(&row.factor, n, &mut hidden);
-            let moved =
-                hidden.iter().zip(&row.mean).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            if turn < MOST_TURNS && moved > NEAR {
-                row.mean[..n].copy_from_slice(&hidden);
-                continue;
+                step.iter_mut().zip(mean).for_each(|(h, l)| *h += l * (m + apart));
+                if newton {
+                    for i in 0..n {
+                        let own = &mut curved[packed(i)..packed(i + 1)];
+                        let share = open * mean[i];
+                        own.iter_mut().zip(mean).for_each(|(c, l)| *c -= share * l);
+                    }
+                }
             }
             for i in 0..n {
                 for j in 0..=i {
+                    let own = precision[packed(i) + j];
                     let once = if i == j { 1.0 } else { 2.0 };
-                    cost += once * precision[packed(i) + j] * row.mean[i] * row.mean[j];
+                    cost += once * own * row.mean[i] * row.mean[j];
+                    step[i] -= own * row.mean[j];
+                    if i != j {
+                        step[j] -= own * row.mean[i];
+                    }
                 }
                 cost += 2.0 * row.mean[i] * with_offset[i];
             }
-            return 0.5 * (self.bias_precision.ln() - log_determinant - cost - offsets);
+            cost -= 2.0 * dot(&row.mean[..self.factors], &row.prior);
+            let value = 0.5 * (self.bias_precision.ln() - log_determinant - cost - offsets) - apart;
+            // Newton's steps are few, but only turns by turns are sure to rise.
+            if newton && turn > 0 && !(value >= best - NEAR * best.abs()) {
+                newton = false;
+                row.mean[..n].copy_from_slice(&last);
+                continue;
+            }
+            best = value;
+            last.copy_from_slice(&row.mean[..n]);
+            if newton && cholesky(&mut curved, n).is_some() {
+                cholesky_solve(&curved, n, &mut step);
+            } else {
+                cholesky_solve(&row.factor, n, &mut step);
+            }
+            let moved = step.iter().fold(0.0, |most: f64, s| most.max(s.abs()));
+            if turn < MOST_TURNS && moved > NEAR {
+                row.mean.iter_mut().zip(&step).for_each(|(m, s)| *m += s);
+                continue;
+            }
+            return value;
         }
         f64::MIN
     }
@@ -278,7 +338,7 @@ mod tests {
             // Nowhere else is it higher: the bound of any other mean, from its definition.
             let of = |z: f64, b: f64| {
                 let m = w * z + b + c;
-                let (log, _) = cuts.look(x, m);
+                let (log, ..) = cuts.look_closely(x, m);
                 let p = [1.0 + w * w, w, lambda + 1.0];
                 let determinant = p[0] * p[2] - p[1] * p[1];
                 let s = [p[2] / determinant, -p[1] / determinant, p[0] / determinant];

@@ -28,6 +28,9 @@ mereo_core::params! {
         pub factors: usize;
         /// Rows of usual noise that each column is taken to have been seen in beside those there are.
         pub noise_rows: f64 = 10.0;
+        /// Let which columns a row observes say something of its factors: what each column says is drawn to nothing by this many
+        /// rows, and 0 is not to listen.
+        pub chosen_rows: f64 = 10.0;
         /// Take cells for ordered levels, with cut points between them that are learned, rather than for numbers.
         pub ordinal: bool = false;
     }
@@ -36,12 +39,13 @@ mereo_core::params! {
 impl BfaParams {
     /// A model of this size with everything else at its default.
     pub fn new(factors: usize) -> Self {
-        Self { factors, noise_rows: 10.0, ordinal: false }
+        Self { factors, noise_rows: 10.0, chosen_rows: 10.0, ordinal: false }
     }
 
     /// Whether a model like this can be learned at all.
     pub fn check(&self) -> Result<()> {
         check_size("factors", self.factors, 1, 1)?;
+        check_strength("chosen-rows", self.chosen_rows)?;
         check_strength("noise-rows", self.noise_rows)
     }
 }
@@ -122,7 +126,7 @@ impl Model for Bfa {
     const ABOUT: &'static str = "A cell is what its column is like, plus what its row is like, plus factors that both \
         have in common. Loadings and means of columns are not chosen but averaged over what they may be, so that \
         columns seen in few rows are not believed too readily. With --ordinal, ratings are ordered levels with learned cut points rather than \
-        numbers. Best for predicting ratings; columns share a scale.";
+        numbers. Which columns a row observes speaks for its factors too (--chosen-rows). Best for predicting ratings; columns share a scale.";
     const EXAMPLES: &'static [&'static str] = &[
         "mereo fit bfa u.data --factors 10 -o bfa.safetensors",
         "mereo fit bfa ratings.csv --factors 30 --passes 200 -o bfa.safetensors",

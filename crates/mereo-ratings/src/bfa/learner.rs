@@ -35,6 +35,8 @@ pub(crate) struct State {
     pub(super) bias_precision: f64,
     /// If cells show levels.
     pub(super) cuts: Option<Cuts>,
+    /// `[D, N]`: v; empty if it says nothing which columns a row observes.
+    pub(super) chosen: Vec<f64>,
 }
 
 /// Learns posteriors of columns.
@@ -60,6 +62,8 @@ pub(crate) struct BfaStatistics {
     biases: f64,
     /// How often each level has which expectation, if cells show levels.
     counts: Vec<f64>,
+    /// `[D, N]`: `Σ w (E[z] - μ)/√n`, if that is learned.
+    chosen: Vec<f64>,
     bound: f64,
 }
 
@@ -70,6 +74,7 @@ impl Statistics for BfaStatistics {
             (&mut self.cross, &other.cross),
             (&mut self.squares, &other.squares),
             (&mut self.counts, &other.counts),
+            (&mut self.chosen, &other.chosen),
         ];
         for (own, theirs) in pairs {
             own.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
@@ -79,7 +84,8 @@ impl Statistics for BfaStatistics {
     }
 
     fn reset(&mut self) {
-        for sums in [&mut self.second, &mut self.cross, &mut self.squares, &mut self.counts] {
+        let Self { second, cross, squares, counts, chosen, .. } = self;
+        for sums in [second, cross, squares, counts, chosen] {
             sums.fill(0.0);
         }
         (self.biases, self.bound) = (0.0, 0.0);
@@ -121,8 +127,14 @@ impl BfaLearner {
             precision,
             bias_precision: 6.0,
             cuts: self.cuts.clone(),
+            chosen: vec![0.0; self.chosen_size()],
         };
         Start { state, how: "small random loadings".into() }
+    }
+
+    /// How many numbers v has.
+    fn chosen_size(&self) -> usize {
+        if self.params.chosen_rows > 0.0 { self.scale.columns() * self.params.factors } else { 0 }
     }
 
     fn items(&self, state: &State) -> Items {
@@ -133,6 +145,7 @@ impl BfaLearner {
             state.noise.clone(),
             state.bias_precision,
         )
+        .with_chosen(state.chosen.clone())
     }
 
     /// All of F that is not of rows.
@@ -153,6 +166,7 @@ impl BfaLearner {
             log += 0.5 * both
                 - 0.5 * nu * (noise.ln() + state.usual_noise / noise - state.usual_noise.ln());
         }
+        log -= 0.5 * self.params.chosen_rows * dot(&state.chosen, &state.chosen);
         let hyper = |precision: f64| GAMMA * (precision.ln() - precision);
         log + state.precision.iter().map(|a| hyper(*a)).sum::<f64>() + hyper(state.bias_precision)
     }
@@ -266,6 +280,7 @@ impl<T: Real> Learner<T> for BfaLearner {
             squares: vec![0.0; d],
             biases: 0.0,
             counts: self.cuts.as_ref().map_or_else(Vec::new, Cuts::empty_counts),
+            chosen: vec![0.0; self.chosen_size()],
             bound: 0.0,
         }
     }
@@ -325,6 +340,14 @@ impl<T: Real> Learner<T> for BfaLearner {
                 own.iter_mut().zip(&row.mean).for_each(|(r, m)| *r += weight * y * m);
                 statistics.squares[d] += weight * y * y;
             }
+            if !statistics.chosen.is_empty() {
+                for &(d, _) in &*inward {
+                    let own = &mut statistics.chosen[d * n..(d + 1) * n];
+                    for ((sum, m), prior) in own.iter_mut().zip(&row.mean).zip(&row.prior) {
+                        *sum += weight * row.share * (m - prior);
+                    }
+                }
+            }
         }
     }
 
@@ -348,6 +371,14 @@ impl<T: Real> Learner<T> for BfaLearner {
             let own = &mut state.covariance[column * small..(column + 1) * small];
             own.copy_from_slice(&found.covariance);
             state.noise[column] = found.noise;
+        }
+        let large = packed(q);
+        for (column, own) in state.chosen.chunks_exact_mut(n).enumerate() {
+            let rows = statistics.second[(column + 1) * large - 1];
+            let prior = self.params.chosen_rows;
+            for (v, sum) in own.iter_mut().zip(&statistics.chosen[column * n..]) {
+                *v += (sum - prior * *v) / (rows + prior);
+            }
         }
         for j in 0..=n {
             let of = |column: usize| {

@@ -27,6 +27,16 @@
 //! **Predictions** are Gaussian with mean `E[l̃]·E[z̃]` and variance `ψ + E[l̃]ᵀ C_z E[l̃] + E[z̃]ᵀ C_l E[z̃] + tr(C_z C_l)`, the C being
 //! the covariances: they are less sure of rows and of columns of which little is known.
 //!
+//! **Choices.** People rate what they chose to see, so that which columns a row observes speaks before any value does (SVD++ of Koren, 2008, has a term
+//! like it). With [`BfaParams::chosen_rows`] κ above 0 the prior of a row's factors is `z_c ~ N(μ_c, I)`, `μ_c = Σ_{d∈O_c} v_d / √n_c` over the `n_c`
+//! columns that it observes, with `v_dj ~ N(0, 1/κ)`. A row's h gains `μ_c` and its share of the bound `-½|μ_c|²`. The v are chosen, not averaged over: F depends on them by
+//! `-½ Σ_c w_c |E[z_c] - μ_c|² - ½κ Σ_d |v_d|²`. All columns' moving together would be one large system; but with `r_c = E[z_c] - μ_c`
+//! and steps `δ_d`, Jensen's inequality gives
+//!
+//! `|r_c - Σ_d δ_d/√n_c|² = |1/n_c Σ_d (r_c - √n_c δ_d)|² ≤ 1/n_c Σ_d |r_c - √n_c δ_d|²`,
+//!
+//! equal where nothing moves, and the right side falls apart by columns: `δ_d = (Σ_c w_c r_c/√n_c - κ v_d)/(Σ_c w_c + κ)` over the rows that observe d, which never lowers F.
+//!
 //! With [`BfaParams::ordinal`] a cell is not a number but a level that a latent number shows (`ordinal.rs`).
 
 mod items;

@@ -59,6 +59,7 @@ impl PartialEq for Bfa {
             && self.noise == other.noise
             && self.bias_variance == other.bias_variance
             && self.cuts == other.cuts
+            && self.items.chosen == other.items.chosen
     }
 }
 
@@ -82,6 +83,7 @@ impl Bfa {
             state.noise.iter().map(|v| v * square).collect(),
             square / state.bias_precision,
             state.cuts.clone(),
+            state.chosen.clone(),
         )
     }
 
@@ -92,6 +94,7 @@ impl Bfa {
         noise: Vec<f64>,
         bias_variance: f64,
         cuts: Option<Cuts>,
+        chosen: Vec<f64>,
     ) -> Self {
         let d = mean.len();
         let n = component.len() / d;
@@ -101,7 +104,8 @@ impl Bfa {
             loading.extend((0..n).map(|i| component[i * d + column]));
             loading.extend([1.0, if cuts.is_some() { mean[column] } else { 0.0 }]);
         }
-        let items = Items::new(n, loading, &covariance, noise.clone(), 1.0 / bias_variance);
+        let items = Items::new(n, loading, &covariance, noise.clone(), 1.0 / bias_variance)
+            .with_chosen(chosen);
         let explained = component.chunks_exact(d).map(|w| w.iter().map(|w| w * w).sum()).collect();
         let shown = match &cuts {
             None => mean.clone(),
@@ -133,7 +137,7 @@ impl Bfa {
     }
 
     /// Takes a model out of a file: `mean [D]`, `component [N, D]`, `covariance [D, (N+1)(N+2)/2]` of each column's
-    /// loadings and mean, the lower triangle row by row, `noise [D]` and `bias_variance [1]`; where cells show levels also `level [L]` and
+    /// loadings and mean, the lower triangle row by row, `noise [D]` and `bias_variance [1]`; if it says something which columns a row observes, `chosen [D, N]`; where cells show levels also `level [L]` and
     /// `cut [L-1]`, and the others are of latent values. `path` is what errors call the file.
     pub fn from_file(mut file: ModelFile, path: &Path) -> Result<Self> {
         let shape = match file.get("component").map(|t| t.shape.as_slice()) {
@@ -165,7 +169,11 @@ impl Bfa {
             }
             _ => None,
         };
-        Ok(Self::new(mean, component, covariance, noise, bias_variance, cuts))
+        let chosen = match file.get("chosen") {
+            Some(_) => file.take_means("chosen", &[d, n], path)?,
+            None => Vec::new(),
+        };
+        Ok(Self::new(mean, component, covariance, noise, bias_variance, cuts, chosen))
     }
 
     /// The model as a file with this manifest.
@@ -177,6 +185,9 @@ impl Bfa {
         file.insert("covariance", Tensor::new(vec![d, packed(n + 1)], self.covariance.clone()));
         file.insert("noise", Tensor::new(vec![d], self.noise.clone()));
         file.insert("bias_variance", Tensor::new(vec![1], vec![self.bias_variance]));
+        if !self.items.chosen.is_empty() {
+            file.insert("chosen", Tensor::new(vec![d, n], self.items.chosen.clone()));
+        }
         if let Some(cuts) = &self.cuts {
             file.insert("level", Tensor::new(vec![cuts.levels.len()], cuts.levels.0.clone()));
             file.insert("cut", Tensor::new(vec![cuts.cuts.len()], cuts.cuts.clone()));

@@ -12,7 +12,8 @@
 //! and rows and columns are updated as they were, with `E[y] = m + (φ(τ_{k-1} - m) - φ(τ_k - m))/Z(m)` for y and ψ = 1:
 //!
 //! - a row's precision P does not depend on y, so it is factored once, and `E[z] = P⁻¹h(E[y])`, `E[y](E[z])` go on by turns. `log Z` is concave, so there is one
-//!   end to it, which is approached by a factor of the share of y's variance that its level leaves open. A row's share of the bound comes to
+//!   end to it, which turns approach by a factor of the share ρ of y's variance that its level leaves open; Newton's steps, by `P - Σ_d ρ_d E[l]E[l]ᵀ` instead of P, are
+//!   there in a few, and where one does not rise turns go on. A row's share of the bound comes to
 //!   `Σ_d (log Z + ½m²) - ½ (E[z]ᵀP E[z] + 2 E[z]·Σ_d E[l c] + Σ_d E[c²]) - ½ log |P| + ½ log λ`;
 //! - cut points: with everything else held, the bound depends on them by `Σ log Z(m_cd)` alone. How often each level has which m is counted in narrow bins, a count being shared
 //!   by the two nearest, and each cut point in turn goes to where the derivative vanishes (the sum is concave in it). These counts hold for the columns
@@ -85,10 +86,21 @@ impl Cuts {
         (low, self.cuts.get(level).copied().unwrap_or(f64::INFINITY))
     }
 
-    /// `log Z(m)` and `E[y] - m` of a cell that shows a value.
-    pub(super) fn look(&self, x: f64, m: f64) -> (f64, f64) {
+    /// `log Z(m)` and `E[y] - m` of a cell that shows a value, and the variance of y given that: how much of it the level leaves open.
+    pub(super) fn look_closely(&self, x: f64, m: f64) -> (f64, f64, f64) {
         let (low, high) = self.interval(self.levels.nearest(x));
-        cut_gaussian(low - m, high - m)
+        let (low, high) = (low - m, high - m);
+        let (log, apart) = cut_gaussian(low, high);
+        let of = |end: f64| {
+            if end.is_finite() {
+                end * (-0.5 * end * end - HALF_LOG_TWO_PI - log).exp()
+            } else {
+                0.0
+            }
+        };
+        let variance = 1.0 + of(low) - of(high) - apart * apart;
+        // Whatever was rounded, far out.
+        (log, apart, if variance.is_finite() { variance.clamp(0.0, 1.0) } else { 0.0 })
     }
 
     /// The probability of each level, of a latent value of this mean and variance.
@@ -231,6 +243,10 @@ mod tests {
             let (log, found) = cut_gaussian(a, b);
             assert!((log - inside.ln()).abs() < 1e-7, "{a} {b}: {log} {}", inside.ln());
             assert!((found - mean).abs() < 1e-7, "{a} {b}: {found} {mean}");
+            let square = integral(a, b, |z| (z - mean).powi(2) * normal_density(z)) / inside;
+            let cuts = Cuts { levels: Levels(vec![1.0, 2.0, 3.0]), cuts: vec![a, b] };
+            let (_, _, open) = cuts.look_closely(2.0, 0.0);
+            assert!((open - square).abs() < 1e-6, "{a} {b}: {open} {square}");
         }
         for (a, b) in
             [(1e3, f64::INFINITY), (f64::NEG_INFINITY, -40.0), (3.0, 3.0 + 1e-15), (1e200, 2e200)]

@@ -28,14 +28,14 @@ mereo_core::params! {
         pub profiles: usize = 10;
         /// Rows with the column's usual levels that each column of each profile is taken to have been seen in
         /// beside those there are.
-        pub shrinkage: f64 = 3.0;
+        pub shrinkage: f64 = 10.0;
     }
 }
 
 impl UrpParams {
     /// A model of this size with everything else at its default.
     pub fn new(profiles: usize) -> Self {
-        Self { profiles, shrinkage: 3.0 }
+        Self { profiles, shrinkage: 10.0 }
     }
 
     /// Whether a model like this can be learned at all.
@@ -109,6 +109,11 @@ impl Params for UrpParams {
 
     fn vectors(&self, _columns: usize) -> (&'static str, usize) {
         ("profiles", self.profiles)
+    }
+
+    /// It has no number for rows that are high or low throughout: states or components would be spent on that.
+    fn wants_means_removed(&self) -> bool {
+        true
     }
 }
 

@@ -3,6 +3,7 @@
 use mereo_core::{Appearance, Context, Error, Real, Result, Source};
 
 use super::Fitted;
+use crate::AnyModel;
 use crate::page::in_full;
 
 /// A row or column that is like another.
@@ -39,15 +40,13 @@ impl Fitted {
         }
         let codes = in_full(&self.encode(raw, context)?)?;
         let (rows, width) = (codes.rows(), codes.columns());
-        let view = self.model.parts().filter(|view| {
-            view.appearance == Appearance::States && view.parts * view.states == width
-        });
+        let parts = parts_with_states(&self.model).filter(|(_, states)| *states == width);
         let mut vectors = codes.into_values();
         // Codes of some models are sums of rows that a model by hand can make strange.
         vectors.iter_mut().for_each(|x| *x = if x.is_finite() { *x } else { 0.0 });
-        match view {
-            Some(view) => {
-                let parts = view.parts as f64;
+        match parts {
+            Some((parts, _)) => {
+                let parts = parts as f64;
                 vectors.iter_mut().for_each(|p| *p = (p.max(0.0) / parts).sqrt());
             }
             None => from_mean_to_length_one(&mut vectors, rows, width),
@@ -72,31 +71,58 @@ impl Fitted {
             let problem = format!("there is no column {column}; the model has {columns}");
             return Err(Error::option("column", problem));
         }
-        let (mut vectors, width) = if let Some(view) = self.model.parts() {
-            let width = view.parts * view.states;
-            let mut vectors = vec![0.0; columns * width];
-            for part in 0..view.parts {
-                for state in 0..view.states {
-                    let slot = part * view.states + state;
-                    let common = view.state_prior[slot].max(0.0).sqrt();
-                    for (d, far) in view.conspicuousness(part, state).iter().enumerate() {
-                        vectors[d * width + slot] = common * far;
-                    }
-                }
-            }
-            (vectors, width)
-        } else if let Some(view) = self.model.components() {
-            let width = view.component.len() / columns.max(1);
-            let at = |i: usize| view.component[i % width * columns + i / width];
-            ((0..columns * width).map(at).collect(), width)
-        } else {
-            return Err(self.incapable("find columns that are alike"));
-        };
+        let alike = "find columns that are alike";
+        let (mut vectors, width) =
+            vectors_of_columns(&self.model).ok_or_else(|| self.incapable(alike))?;
         for vector in vectors.chunks_exact_mut(width.max(1)) {
             to_length_one(vector);
         }
         Ok(nearest(&vectors, width, column, n))
     }
+}
+
+/// How many parts codes tell the states of, and how many states that is: of an average, of all members.
+fn parts_with_states(model: &AnyModel) -> Option<(usize, usize)> {
+    if model.members().is_empty() {
+        let view = model.parts().filter(|view| view.appearance == Appearance::States)?;
+        return Some((view.parts, view.parts * view.states));
+    }
+    model.members().iter().try_fold((0, 0), |(parts, states), member| {
+        let own = parts_with_states(member)?;
+        Some((parts + own.0, states + own.1))
+    })
+}
+
+/// A vector for each column, one after another, and how long they are: what states or components make of it.
+fn vectors_of_columns(model: &AnyModel) -> Option<(Vec<f64>, usize)> {
+    let columns = model.columns();
+    if let Some(view) = model.parts() {
+        let width = view.parts * view.states;
+        let mut vectors = vec![0.0; columns * width];
+        for part in 0..view.parts {
+            for state in 0..view.states {
+                let slot = part * view.states + state;
+                let common = view.state_prior[slot].max(0.0).sqrt();
+                for (d, far) in view.conspicuousness(part, state).iter().enumerate() {
+                    vectors[d * width + slot] = common * far;
+                }
+            }
+        }
+        return Some((vectors, width));
+    }
+    if let Some(view) = model.components() {
+        let width = view.component.len() / columns.max(1);
+        let at = |i: usize| view.component[i % width * columns + i / width];
+        return Some(((0..columns * width).map(at).collect(), width));
+    }
+    // Of an average, those of all members one after another.
+    let members: Option<Vec<_>> = model.members().iter().map(vectors_of_columns).collect();
+    let members = members.filter(|members| !members.is_empty())?;
+    let width = members.iter().map(|(_, width)| width).sum();
+    let all = (0..columns)
+        .flat_map(|d| members.iter().flat_map(move |(v, w)| &v[d * w..(d + 1) * w]))
+        .copied();
+    Some((all.collect(), width))
 }
 
 fn to_length_one(vector: &mut [f64]) {

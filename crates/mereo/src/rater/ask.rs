@@ -1,13 +1,15 @@
 //! Asking somebody the most valuable next question.
 //!
-//! A question is worth what its answer improves. With `V(x)` the expected ratings of the N items that would be recommended to somebody who
-//! gave the ratings x, on the average, a question about item d is worth
+//! A question is worth what its answer improves. With `B(x)` the N items that would be recommended to somebody who gave the ratings x, and
+//! `E(items | x)` their expected ratings on the average, a question about item d is worth
 //!
 //! ```text
-//! P(known d) · ( Σ_v P(x_d = v | x) V(x, x_d = v)  -  V(x) )
+//! P(known d) · Σ_v P(x_d = v | x) ( E(B(x, x_d = v) | x, x_d = v)  -  E(B(x) | x, x_d = v) )
 //! ```
 //!
-//! where d itself is no longer recommended: an item that is known need not be. Answers that would change nothing
+//! what is gained by recommending anew once the answer is there, which is never less than nothing. If expectations are those of one
+//! distribution the last term adds up to `E(B(x) | x)`, what is expected without asking; those that are put together of means and a model, or are
+//! approximate, drift a little, and that is no gain. Here d itself is no longer recommended: an item that is known need not be. Answers that would change nothing
 //! that is recommended are worth nothing, however uncertain they are; `entropy` asks for the uncertain ones all the same.
 //! The chance that the person knows an item is the share of people who rated it. Items that are probably known and
 //! whose ratings are uncertain are looked into; all hypothetical people are looked at in one batch.
@@ -201,41 +203,47 @@ impl<'a> Interview<'a> {
             .filter(|&d| seen.counts[d] >= least && self.person.rating(d).is_none())
             .collect();
         let mut work = Vec::new();
-        let mut value =
-            |row: usize, but: usize| value_of(&means, row, &open, but, self.recommended, &mut work);
         for (at, question) in questions.iter_mut().enumerate() {
-            let now = value(0, question.column);
+            let now = best_of(&means, 0, &open, question.column, self.recommended, &mut work);
             let chances = chances(&question.guess, &answers);
-            let then: f64 = chances
-                .iter()
-                .enumerate()
-                .map(|(i, p)| p * value(1 + at * answers.len() + i, question.column))
-                .sum();
-            question.worth = question.known * (then - now);
+            let gains = chances.iter().enumerate().map(|(i, p)| {
+                let row = 1 + at * answers.len() + i;
+                let then =
+                    best_of(&means, row, &open, question.column, self.recommended, &mut work);
+                let mean = |of: &[usize]| {
+                    of.iter().map(|&d| f64::from(means.row(row)[d])).sum::<f64>()
+                        / of.len().max(1) as f64
+                };
+                p * (mean(&then) - mean(&now))
+            });
+            question.worth = question.known * gains.sum::<f64>();
         }
         Ok(())
     }
 }
 
-/// The mean of the largest expected ratings in a row, one item left out.
-fn value_of(
+/// The items of the largest expected ratings in a row, one item left out: best first, so that sums do not depend on how they were
+/// selected.
+fn best_of(
     means: &Dense<f32>,
     row: usize,
     open: &[usize],
     but: usize,
     n: usize,
-    work: &mut Vec<f32>,
-) -> f64 {
+    work: &mut Vec<usize>,
+) -> Vec<usize> {
     work.clear();
-    work.extend(open.iter().filter(|&&d| d != but).map(|&d| means.row(row)[d]));
+    work.extend(open.iter().copied().filter(|&d| d != but));
     let n = n.min(work.len());
     if n == 0 {
-        return 0.0;
+        return Vec::new();
     }
-    work.select_nth_unstable_by(n - 1, |a, b| b.total_cmp(a));
-    // In order, so that the sum does not depend on how they were selected.
-    work[..n].sort_unstable_by(|a, b| b.total_cmp(a));
-    work[..n].iter().map(|&x| f64::from(x)).sum::<f64>() / n as f64
+    let row = means.row(row);
+    let better = |a: &usize, b: &usize| row[*b].total_cmp(&row[*a]).then(a.cmp(b));
+    work.select_nth_unstable_by(n - 1, better);
+    let mut best = work[..n].to_vec();
+    best.sort_unstable_by(better);
+    best
 }
 
 /// How likely each answer is: the levels' probabilities, or the Gaussian's weight of each.

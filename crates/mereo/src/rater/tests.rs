@@ -89,16 +89,17 @@ fn the_worth_of_a_question_is_what_the_answers_bring() {
     let means = |ratings: Vec<(u32, f32)>| {
         rater.means(&rater.table([&ratings[..]]).unwrap(), &here()).unwrap().row(0).to_vec()
     };
-    let value = |row: &[f32]| f64::from(row[1].max(row[4]));
-    let now = value(&means(vec![(3, 5.0)]));
-    let then: f64 = question
+    let now = means(vec![(3, 5.0)]);
+    let first = if now[1] > now[4] { 1 } else { 4 };
+    let gain = |row: &[f32]| f64::from(row[1].max(row[4]) - row[first]);
+    let gains: f64 = question
         .guess
         .levels
         .iter()
         .enumerate()
-        .map(|(v, p)| p * value(&means(vec![(0, v as f32 + 1.0), (3, 5.0)])))
+        .map(|(v, p)| p * gain(&means(vec![(0, v as f32 + 1.0), (3, 5.0)])))
         .sum();
-    assert!((question.worth - 0.9 * (then - now)).abs() < 1e-6);
+    assert!((question.worth - 0.9 * gains).abs() < 1e-6);
     assert!(question.worth > 0.0);
     let popular = interview.question(Worth::Popularity, None, &here()).unwrap().unwrap();
     assert_eq!(popular.column, 0);

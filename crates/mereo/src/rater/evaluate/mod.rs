@@ -213,7 +213,7 @@ pub fn evaluate(
                 return Err(Error::Interrupted);
             }
             fit_seconds += began.elapsed().as_secs_f64();
-            fitted.model.kind().clone_into(&mut name);
+            name = fitted.model.described();
             let began = Instant::now();
             let inside = trial.protocol == Protocol::Strong;
             let people = if inside || trial.folds > 1 {
