@@ -23,7 +23,7 @@ fn what_is_not_chosen_is_at_its_default() {
     assert_eq!(NmfParams::from_options(&three).unwrap(), NmfParams::new(3));
     assert_eq!(names::<PcaParams>(), ["components", "whiten"]);
     assert_eq!(names::<PpcaParams>(), ["components", "variance-floor"]);
-    assert_eq!(names::<FaParams>(), ["components", "rotation", "variance-floor"]);
+    assert_eq!(names::<FaParams>(), ["components", "rotation", "variance-floor", "shrinkage"]);
     assert_eq!(names::<NmfParams>(), ["components", "loss"]);
 }
 
