@@ -23,7 +23,7 @@
 //! sets move before either has settled, which ends in lower errors: by 1% on handwritten digits.
 
 use mereo_core::math::{Matrix, minimise, product_nt, product_tn};
-use mereo_core::slots::{RowCells, first_smallest};
+use mereo_core::slots::first_smallest;
 use mereo_core::{
     Batch, Context, Facts, Learner, Pass, Real, Result, Schedule, Source, Start, Statistics,
     in_parallel,
@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use super::GvqParams;
 use super::squashed::{Error, codes, squashed};
-use super::starts::{SetOf, best_of_scouts};
+use super::starts::{RandomStates, SetOf, best_of_scouts};
 
 /// Steps of L-BFGS in each pass, and the gain that is too small for another.
 const STEPS: usize = 25;
@@ -213,14 +213,14 @@ impl BinaryLearner {
     ) -> Result<Start<State>> {
         let (sets, n, d) = (self.params.sets, self.params.features, self.columns);
         let seeds = SetOf::new(sample, sets, restart, context)?;
+        let mut states = RandomStates::new(n, context.random("gvq states", [restart as u64, 1]));
         let mut statistics = self.statistics();
-        let (mut work, mut cells) = (Work::default(), RowCells::default());
+        let mut work = Work::default();
         let mut lane = sample.lane(0..sample.batches())?;
         while let Some(batch) = lane.next_batch()? {
             self.fill(&batch, &mut work);
             for row in 0..batch.rows {
-                cells.take(&batch, row);
-                let state = super::starts::any_state(n, cells.iter(), restart, context) as usize;
+                let state = states.of(&batch, row).0 as usize;
                 let code = (seeds.row(&batch, row) << n) + state;
                 work.chosen[row * self.codes() + code] = T::from_f64(batch.weight(row));
             }

@@ -1,14 +1,14 @@
 //! Starts. Local minima are the rule: features that grew out of noise depend on the noise. A start
 //! is therefore the best of many short runs on a sample of the rows, each from *random states*:
-//! every row is given features at random, by what it is and not by where it stands (so that a row of weight 2 is the row
-//! twice), and least squares make of that the first features. With
+//! every row is given features at random, and least squares make of that the first features. With
 //! several sets, k-means first says which rows share a set. Whatever solver was asked for, these runs
 //! use one that is soon done.
 
 use mereo_core::math::Array;
 use mereo_core::slots::{ColumnMoments, Lloyd, RowCells, Survey, first_smallest};
 use mereo_core::{
-    Batch, Context, Facts, Learner, Plan, Real, Result, Silent, Source, Start, learn, sample_rows,
+    Batch, Context, Facts, Learner, Plan, Random, Real, Result, Silent, Source, Start, learn,
+    sample_rows,
 };
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -23,8 +23,6 @@ const START_CELLS: usize = 1 << 22;
 /// Passes of each short run.
 const SCOUT_PASSES: usize = 40;
 const SCOUT_TOLERANCE: f64 = 1e-3;
-/// Steps of a unit that random states tell rows apart by.
-const STEPS: f64 = 256.0;
 
 /// The best of many short runs on a sample of the rows. `scouting` makes the learner of these, given
 /// what is known of the sample, and `random_states` each run's start.
@@ -55,20 +53,34 @@ pub(super) fn best_of_scouts<T: Real, L: Learner<T>>(
     Ok(Start { state, how: format!("the best of {} short runs", params.scouts) })
 }
 
-/// Any of the states of n features, the same for rows whose cells are the same. Cells are told apart by steps of their unit, so
-/// that offsets, and the rounding that they bring, change nothing.
-pub(super) fn any_state(
-    n: usize,
-    cells: impl Iterator<Item = (usize, f64)>,
-    restart: usize,
-    context: &Context,
-) -> u64 {
-    let digest = cells.fold(0u64, |digest, (column, x)| {
-        let own = (x * STEPS).round() as i64 as u64 ^ (column as u64).rotate_left(40);
-        (digest.rotate_left(5) ^ own).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    });
-    let mut random = context.random("gvq states", [restart as u64, digest]);
-    (0..n).fold(0, |s, i| s | u64::from(random.random::<bool>()) << i)
+/// States of n features drawn at random for rows in their order. A row of weight 2 is the row twice, and one of weight 0 is not there: a
+/// row like the one before has its state, and one that does not count draws nothing.
+pub(super) struct RandomStates {
+    features: usize,
+    random: Random,
+    cells: RowCells,
+    /// The last row that counts.
+    before: Option<Vec<(usize, f64)>>,
+    state: u64,
+}
+
+impl RandomStates {
+    pub(super) fn new(features: usize, random: Random) -> Self {
+        Self { features, random, cells: RowCells::default(), before: None, state: 0 }
+    }
+
+    /// The state of the next row, and its cells.
+    pub(super) fn of<T: Real>(&mut self, batch: &Batch<'_, T>, row: usize) -> (u64, &RowCells) {
+        self.cells.take(batch, row);
+        let same = |before: &Vec<_>| self.cells.iter().eq(before.iter().copied());
+        if batch.weight(row) > 0.0 && !self.before.as_ref().is_some_and(same) {
+            let random = &mut self.random;
+            let draw = |s, i| s | u64::from(random.random::<bool>()) << i;
+            self.state = (0..self.features).fold(0, draw);
+            self.before = Some(self.cells.iter().collect());
+        }
+        (self.state, &self.cells)
+    }
 }
 
 /// Least squares on states drawn at random.
@@ -81,15 +93,13 @@ pub(super) fn random_states<T: Real>(
     let params = &learner.params;
     let (sets, n, d) = (params.sets, params.features, sample.columns());
     let set_of = SetOf::new(sample, sets, restart, context)?;
+    let mut states = RandomStates::new(n, context.random("gvq states", [restart as u64, 0]));
     let mut statistics = learner.statistics();
-    let (mut cells, mut observed) = (RowCells::default(), Vec::new());
+    let mut observed = Vec::new();
     let mut lane = sample.lane(0..sample.batches())?;
     while let Some(batch) = lane.next_batch()? {
         for row in 0..batch.rows {
-            cells.take(&batch, row);
-            let inward =
-                |(c, x): (usize, f64)| (c, learner.units.inward(c, T::from_f64(x)).to_f64());
-            let state = any_state(n, cells.iter().map(inward), restart, context);
+            let (state, cells) = states.of(&batch, row);
             let set = set_of.row(&batch, row);
             let weight = batch.weight(row);
             observed.clear();
