@@ -10,7 +10,7 @@ use crate::gate::{check_entropic, check_shrinkage};
 use crate::{Classes, Gate};
 
 /// Rows that columns of sparse tables are taken to have been seen in, if nobody says.
-const SHRINKAGE: f64 = 3.0;
+const SHRINKAGE: f64 = 10.0;
 
 /// How rows are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
