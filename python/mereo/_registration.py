@@ -24,11 +24,8 @@ NAMES = {
     "aspect": "AspectModel",
 }
 
-
 #: Models of data that is nowhere below 0.
 NON_NEGATIVE = {"nmf"}
-
-
 
 _MADE: dict[str, type[Estimator]] = {}
 _MAKING = threading.RLock()

@@ -180,7 +180,7 @@ impl<T: Real> Survey<T> {
         Facts { weight: self.moments.rows, fingerprint }
     }
 
-    /// What is known once these rows are one of several [portions](Portions): of all so far, in the units of the first.
+    /// What is known once these rows are one of several [portions](crate::Portions): of all so far, in the units of the first.
     pub fn among(self, plan: &Plan) -> Result<Self> {
         let Some(portions) = &plan.portions else { return Ok(self) };
         let problem = |text: &str| Err(Error::option("portions", text));
