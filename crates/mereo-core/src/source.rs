@@ -95,7 +95,7 @@ impl<'a, T: Real> Batch<'a, T> {
     ///
     /// ```
     /// use mereo_core::{Absent, Sparse, Source, Table};
-    /// let cells = Sparse::new(3, 2, vec![0, 1, 1, 3], vec![1, 0, 1], vec![5.0, 6.0, 7.0], Absent::Unobserved)?;
+    /// let cells = Sparse::new(2, vec![0, 1, 1, 3], vec![1, 0, 1], vec![5.0, 6.0, 7.0], Absent::Unobserved)?;
     /// let table = Table::from(cells);
     /// let mut lane = table.lane(0..1)?;
     /// let batch = lane.next_batch()?.expect("three rows are a batch");

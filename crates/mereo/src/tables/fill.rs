@@ -2,7 +2,8 @@
 //!
 //! Some observed cells of a sample of rows are hidden, each candidate learns from what is left and says what
 //! they are. Of numbers the error is the root-mean-square error in the column's deviations, of words the share
-//! of wrong ones relative to always saying the commonest; the mean over columns decides. Candidates that err in
+//! of wrong ones relative to always saying the commonest; the mean over columns decides, for columns of numbers and for columns of
+//! words apart, since what is good at one need not be good at the other. Candidates that err in
 //! different places are better together: the mean of what a few say is taken where it is better than the best
 //! alone. The winners then learn from all rows.
 //!
@@ -68,6 +69,8 @@ pub struct Filling {
     pub error: f64,
     /// The columns of the table.
     pub columns: Vec<Filled>,
+    /// Which of the models fill numbers, and which words.
+    teams: [Vec<usize>; 2],
     unfold: Unfold,
     kinds: Vec<ColumnKind>,
     /// Of each column of numbers the errors that were made on hidden cells, in order.
@@ -230,19 +233,39 @@ fn errors<T: Real>(
     sums.iter().enumerate().map(mean).collect()
 }
 
-/// The mean over columns of errors relative to what columns are like.
-fn overall(errors: &[Option<(f64, f64)>], scale: &Scale) -> f64 {
-    let own = errors.iter().zip(&scale.size);
-    let relative: Vec<f64> = own
-        .filter_map(|(error, &size)| error.filter(|_| size > 1e-12).map(|(e, _)| e / size))
-        .map(|error| if error.is_finite() { error.min(1e3) } else { 1e3 })
-        .collect();
-    relative.iter().sum::<f64>() / relative.len().max(1) as f64
+/// The team that fills a column of a kind: numbers have the first, words the second.
+fn team_of(kind: &ColumnKind) -> usize {
+    usize::from(!kind.levels().is_empty())
 }
 
-fn average<T: Real>(all: &[&Vec<T>]) -> Vec<T> {
-    let share = 1.0 / all.len().max(1) as f64;
-    let cell = |at: usize| T::from_f64(all.iter().map(|made| made[at].to_f64() * share).sum());
+/// The mean over some columns of errors relative to what columns are like; nothing if none of them is known.
+fn overall(
+    errors: &[Option<(f64, f64)>],
+    scale: &Scale,
+    counts: impl Fn(usize) -> bool,
+) -> Option<f64> {
+    let own = errors.iter().zip(&scale.size).enumerate().filter(|(column, _)| counts(*column));
+    let relative: Vec<f64> = own
+        .filter_map(|(_, (error, &size))| error.filter(|_| size > 1e-12).map(|(e, _)| e / size))
+        .map(|error| if error.is_finite() { error.min(1e3) } else { 1e3 })
+        .collect();
+    let count = relative.len();
+    (count > 0).then(|| relative.iter().sum::<f64>() / count as f64)
+}
+
+/// What the team of each column says of it on the average; `teams` are places in `all`.
+fn average<T: Real>(
+    all: &[&Vec<T>],
+    teams: &[Vec<usize>; 2],
+    unfold: &Unfold,
+    kinds: &[ColumnKind],
+) -> Vec<T> {
+    let own: Vec<&Vec<usize>> = unfold.columns().map(|c| &teams[team_of(&kinds[c])]).collect();
+    let cell = |at: usize| {
+        let team = own[at % own.len()];
+        let sum: f64 = team.iter().map(|&member| all[member][at].to_f64()).sum();
+        T::from_f64(sum / team.len().max(1) as f64)
+    };
     (0..all.first().map_or(0, |made| made.len())).map(cell).collect()
 }
 
@@ -303,7 +326,7 @@ pub fn fill<T: Real>(
             }
         };
         let errors = errors(&made, &unfold, &kinds, &hidden, &scale);
-        let error = overall(&errors, &scale);
+        let error = overall(&errors, &scale, |_| true).unwrap_or(0.0);
         let tried = Tried { name: candidate.name.clone(), error, chosen: false };
         tell(&tried);
         results.push((candidate, tried, made));
@@ -313,31 +336,51 @@ pub fn fill<T: Real>(
         let none = || Error::option("data", "no model could be learned from it");
         return Err(refused.unwrap_or_else(none));
     }
-    // One more as long as it helps.
-    let mut chosen = vec![0];
-    let mut best = results[0].1.error;
-    while chosen.len() < TOGETHER && !hidden.cells.is_empty() {
-        let with = |more: usize| {
-            let all: Vec<&Vec<T>> =
-                chosen.iter().chain([&more]).map(|&at| &results[at].2).collect();
-            overall(&errors(&average(&all), &unfold, &kinds, &hidden, &scale), &scale)
-        };
-        let next = (0..results.len())
-            .filter(|at| !chosen.contains(at))
-            .map(|at| (with(at), at))
-            .min_by(|a, b| a.0.total_cmp(&b.0));
-        match next {
-            Some((error, at)) if error < BETTER * best => {
-                best = error;
-                chosen.push(at);
+    let made: Vec<&Vec<T>> = results.iter().map(|(_, _, made)| made).collect();
+    let together = |teams: &[Vec<usize>; 2]| average(&made, teams, &unfold, &kinds);
+    let error_of = |teams: &[Vec<usize>; 2], team: usize| {
+        let errors = errors(&together(teams), &unfold, &kinds, &hidden, &scale);
+        overall(&errors, &scale, |column| team_of(&kinds[column]) == team)
+    };
+    let mut teams = [vec![0], vec![0]];
+    for team in 0..teams.len() {
+        // The best alone, then one more as long as it helps.
+        let mut best = f64::INFINITY;
+        let mut own = Vec::new();
+        while own.len() < TOGETHER {
+            let with = |more: usize| {
+                let mut tried = teams.clone();
+                tried[team] = own.iter().copied().chain([more]).collect();
+                error_of(&tried, team).map(|error| (error, more))
+            };
+            let others = (0..results.len()).filter(|at| !own.contains(at));
+            match others.filter_map(with).min_by(|a, b| a.0.total_cmp(&b.0)) {
+                Some((error, at)) if error < BETTER * best => {
+                    best = error;
+                    own.push(at);
+                }
+                _ => break,
             }
-            _ => break,
+        }
+        if !own.is_empty() {
+            teams[team] = own;
         }
     }
-    let all: Vec<&Vec<T>> = chosen.iter().map(|&at| &results[at].2).collect();
-    let together = average(&all);
+    let together = together(&teams);
     let of_column = errors(&together, &unfold, &kinds, &hidden, &scale);
+    let best = overall(&of_column, &scale, |_| true).unwrap_or(0.0);
     let residuals = residuals(&together, &unfold, &kinds, &hidden);
+    // Only teams that have columns to fill count.
+    let has = |team: usize| kinds.iter().any(|kind| team_of(kind) == team);
+    let mut chosen: Vec<usize> =
+        (0..teams.len()).filter(|&team| has(team)).flat_map(|team| teams[team].clone()).collect();
+    chosen.sort_unstable();
+    chosen.dedup();
+    let place = |at: &usize| chosen.iter().position(|other| other == at);
+    let teams = [0, 1].map(|team: usize| {
+        let own = teams[team].iter().filter(|_| has(team));
+        own.filter_map(place).collect()
+    });
     let rows = some_rows(table, MOST_ROWS, context);
     let models =
         chosen.iter().map(|&at| results[at].0.learn(&rows, context)).collect::<Result<Vec<_>>>()?;
@@ -357,6 +400,7 @@ pub fn fill<T: Real>(
         models,
         tried: results.into_iter().map(|(_, tried, _)| tried).collect(),
         error: best,
+        teams,
         unfold,
         kinds,
         residuals,
@@ -390,7 +434,7 @@ impl Filling {
             .iter()
             .map(|model| made(model, table, &self.unfold, context).map(Dense::into_values))
             .collect::<Result<Vec<_>>>()?;
-        Ok(average(&all.iter().collect::<Vec<_>>()))
+        Ok(average(&all.iter().collect::<Vec<_>>(), &self.teams, &self.unfold, &self.kinds))
     }
 
     /// The table's rows with their holes filled.
@@ -476,9 +520,40 @@ impl Filling {
     pub fn name(&self) -> String {
         let names: Vec<&str> =
             self.tried.iter().filter(|t| t.chosen).map(|t| t.name.as_str()).collect();
-        match names[..] {
-            [one] => one.to_owned(),
-            _ => format!("the mean of {}", names.join(", and ")),
+        let of = |team: &Vec<usize>| {
+            let own: Vec<&str> = team.iter().map(|&at| names[at]).collect();
+            match own[..] {
+                [one] => one.to_owned(),
+                _ => format!("the mean of {}", own.join(", and ")),
+            }
+        };
+        match &self.teams {
+            [numbers, words] if words.is_empty() || numbers == words => of(numbers),
+            [numbers, words] if numbers.is_empty() => of(words),
+            [numbers, words] => format!("{} for numbers, {} for words", of(numbers), of(words)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_words_are_filled_by_teams_of_their_own() {
+        let levels = ["a", "b", "c"].map(str::to_owned).to_vec();
+        let kinds = [ColumnKind::Number, ColumnKind::Category { levels }];
+        let unfold = Unfold::of(&kinds);
+        assert_eq!(unfold.columns().collect::<Vec<_>>(), [0, 1, 1, 1]);
+        let (first, second) = (vec![1.0, 0.9, 0.1, 0.0], vec![5.0, 0.1, 0.1, 0.8]);
+        let said = |teams| average::<f64>(&[&first, &second], &teams, &unfold, &kinds);
+        assert_eq!(said([vec![0], vec![1]]), [1.0, 0.1, 0.1, 0.8]);
+        assert_eq!(said([vec![0, 1], vec![0]]), [3.0, 0.9, 0.1, 0.0]);
+        // Errors of one kind do not count for the other.
+        let scale = Scale { size: vec![2.0, 0.5], middle: vec![0.0, 0.0] };
+        let errors = [Some((1.0, 2.0)), Some((0.1, 0.5))];
+        let of = |team: usize| overall(&errors, &scale, |c| team_of(&kinds[c]) == team);
+        assert_eq!((of(0), of(1)), (Some(0.5), Some(0.2)));
+        assert_eq!(overall(&[None, None], &scale, |_| true), None);
     }
 }

@@ -37,6 +37,12 @@ impl Unfold {
         self.starts[self.kinds.len()]
     }
 
+    /// The column that each of those stands for.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.kinds.len())
+            .flat_map(|c| std::iter::repeat_n(c, self.starts[c + 1] - self.starts[c]))
+    }
+
     /// Names of the columns that a model sees.
     pub(crate) fn names(&self, names: Option<&[String]>) -> Vec<String> {
         let of_column = |(column, kind): (usize, &ColumnKind)| {
