@@ -7,6 +7,7 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
+use crate::math::{cholesky, packed};
 use crate::{
     Absent, ColumnKind, Error, Format, Picture, RatingsSeen, Result, Training, write_atomically,
 };
@@ -277,6 +278,29 @@ impl ModelFile {
         let values = self.take_shaped(name, shape, path)?;
         let proper = |v: f64| (1e-300..=1e300).contains(&v);
         refuse(name, &values, proper, "a variance from 1e-300 to 1e300", path)?;
+        Ok(values)
+    }
+
+    /// Covariances of `size` numbers each, the lower triangle row by row along the last index. Ones that are not of full rank will do.
+    pub fn take_covariances(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        size: usize,
+        path: &Path,
+    ) -> Result<Vec<f64>> {
+        let small = packed(size);
+        let whole: Vec<usize> = shape.iter().copied().chain([small]).collect();
+        let values = self.take_means(name, &whole, path)?;
+        for (index, own) in values.chunks_exact(small.max(1)).enumerate() {
+            let mut factor = own.to_vec();
+            let most = (0..size).map(|i| own[packed(i) + i]).fold(0.0, f64::max);
+            (0..size).for_each(|i| factor[packed(i) + i] += 1e-9 * most + f64::MIN_POSITIVE);
+            if cholesky(&mut factor, size).is_none() {
+                let problem = format!("row {index} of `{name}` is not the covariance of anything");
+                return Err(Error::model_file(path, problem));
+            }
+        }
         Ok(values)
     }
 

@@ -1,7 +1,8 @@
 //! Columns that few rows observe are not believed too readily.
 //!
 //! Each column of each slot is taken to have been seen in κ rows beside those there are: rows with the column's mean and
-//! variance, both drawn towards those of all columns. Their expected error under a slot,
+//! variance, both drawn towards those of all columns in tables that are mostly unknown. (Elsewhere a column's own are well known, and columns may be in
+//! units that have nothing to do with each other.) Their expected error under a slot,
 //! `κ E[½ log σ² + (x - μ)²/2σ²] = κ [½ log σ² + ((m - μ)² + v)/2σ²]`, is minus the logarithm of a conjugate prior of the slot's mean and variance (normal and
 //! inverse gamma), so a learner that adds these rows to its sums maximises its bound plus the logarithm of that prior, and
 //! the sum never falls. Where rows count by a gate that all share, these count by it too, and it cancels as before.
@@ -55,16 +56,21 @@ impl Shrinkage {
             known().map(|d| moments.weight[d] * (moments.mean[d] - first)).sum::<f64>() / cells;
         let within = known().map(|d| moments.weight[d] * moments.variance(d)).sum::<f64>() / cells;
         let within = if within > 0.0 { within } else { survey.reference[0] };
-        let drawn = |d: usize, own: f64, all: f64| {
-            let n = moments.weight[d];
-            if n > 0.0 { (n * own + OWN * all) / (n + OWN) } else { all }
+        let drawn = |d: usize, own: f64, all: f64| match moments.weight[d] {
+            n if n > 0.0 && sparse => (n * own + OWN * all) / (n + OWN),
+            n if n > 0.0 => own,
+            _ => all,
         };
         let frame = &survey.frame;
         let mean = (0..columns)
             .map(|d| frame.inward(d, first + drawn(d, moments.mean[d] - first, all)))
             .collect();
         let variance = (0..columns)
-            .map(|d| drawn(d, moments.variance(d), within) / frame.scale(d).powi(2))
+            .map(|d| {
+                let drawn = drawn(d, moments.variance(d), within);
+                let square = if drawn > 0.0 { drawn } else { survey.reference[d] };
+                square / frame.scale(d).powi(2)
+            })
             .collect();
         Some(Self { rows, mean, variance })
     }

@@ -1,6 +1,6 @@
 //! Densities of a factor analyser's rows: the causes are the factors of all parts.
 
-use mereo_core::math::{HALF_LOG_TWO_PI, exp_in_place, softmax};
+use mereo_core::math::{HALF_LOG_TWO_PI, exp_in_place, packed, softmax};
 use mereo_core::slots::RowCells;
 use mereo_core::{
     Batch, Classify, Context, Error, Estimate, Likelihood, Random, Real, Result, RowLikelihood,
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::Mcfa;
 use crate::classes::{ClassLayer, FactorWork};
-use crate::mcfa::{Normal, Tensors, factor, place, width};
+use crate::mcfa::{Normal, Tensors, factor, place, spread_at, width};
 use crate::per_row::RowAppearance;
 
 /// How often gates and factors are found anew for the proposal.
@@ -35,6 +35,8 @@ struct Factors<'a> {
     loading: Vec<f64>,
     /// `log a - ½ log 2πψ`, `[K, D]`.
     base: Vec<f64>,
+    /// How sure loadings and offsets are, in units of the noise, `[K, D, packed J + 1]`; empty if they are known.
+    covariance: Vec<f64>,
 }
 
 impl<'a> Factors<'a> {
@@ -42,7 +44,8 @@ impl<'a> Factors<'a> {
         let log = |p: &f64| p.max(1e-300).ln();
         let view = model.class_view();
         let model = model.tensors();
-        let Tensors { parts, factors, columns, gate_prior, loading, noise, .. } = model;
+        let Tensors { parts, factors, columns, gate_prior, loading, noise, covariance, .. } = model;
+        let unsure = packed(factors + 1);
         let classes = match view {
             Some(view) => ClassLayer {
                 prior: view.prior.to_vec(),
@@ -61,6 +64,7 @@ impl<'a> Factors<'a> {
                     log(&gate) - 0.5 * noise[i].ln() - HALF_LOG_TWO_PI
                 })
                 .collect(),
+            covariance: covariance.iter().enumerate().map(|(i, c)| c / noise[i / unsure]).collect(),
             inverse,
             model,
         }
@@ -76,6 +80,8 @@ struct Row<'a> {
     errors: Vec<f64>,
     base: Vec<f64>,
     loading: Vec<f64>,
+    /// How sure these are, `[K, O, packed J + 1]`, or empty.
+    covariance: Vec<f64>,
     /// The row's own gates, `[K, O]`.
     gates: Vec<f64>,
     /// Codes of the parts, `[K, V]`, and factors of their covariances, packed.
@@ -98,6 +104,7 @@ impl<'a> Row<'a> {
             errors: Vec::new(),
             base: Vec::new(),
             loading: Vec::new(),
+            covariance: Vec::new(),
             gates: Vec::new(),
             codes: Vec::new(),
             lower: Vec::new(),
@@ -110,18 +117,22 @@ impl<'a> Row<'a> {
     }
 
     fn take<T: Real>(&mut self, batch: &Batch<'_, T>, row: usize) {
-        let Factors { model, inverse, loading, base, .. } = self.of;
+        let Factors { model, inverse, loading, base, covariance, .. } = self.of;
         let Tensors { parts, factors, columns, offset, .. } = *model;
         self.cells.take(batch, row);
         self.errors.clear();
         self.base.clear();
         self.loading.clear();
+        self.covariance.clear();
+        let unsure = packed(factors + 1);
         for part in 0..parts {
             for (d, x) in self.cells.iter() {
                 let i = part * columns + d;
                 self.errors.push(((x - offset[i]) * inverse[i]).clamp(-1e140, 1e140));
                 self.base.push(base[i]);
                 self.loading.extend_from_slice(&loading[i * factors..(i + 1) * factors]);
+                let own = covariance.get(i * unsure..(i + 1) * unsure);
+                self.covariance.extend_from_slice(own.unwrap_or(&[]));
             }
         }
     }
@@ -211,12 +222,19 @@ impl<'a> Row<'a> {
         let observed = self.observed();
         let causes = &self.causes[cause * parts * j..(cause + 1) * parts * j];
         self.logs.clear();
+        let unsure = packed(j + 1);
         for (i, (error, base)) in self.errors.iter().zip(&self.base).enumerate() {
             let own = &causes[i / observed * j..][..j];
             let look: f64 =
                 self.loading[i * j..(i + 1) * j].iter().zip(own).map(|(l, s)| l * s).sum();
             let apart = error - look;
-            self.logs.push(base - 0.5 * (apart * apart).min(LARGEST_SQUARE));
+            let mut log = base - 0.5 * (apart * apart).min(LARGEST_SQUARE);
+            if let Some(covariance) = self.covariance.get(i * unsure..(i + 1) * unsure) {
+                // Averaged over what loadings and offset may be, the cell is Gaussian with more noise.
+                let variance = 1.0 + spread_at(covariance, own).max(0.0);
+                log = base - 0.5 * (variance.ln() + (apart * apart / variance).min(LARGEST_SQUARE));
+            }
+            self.logs.push(log);
         }
         let mut log = 0.0;
         for o in 0..observed {

@@ -5,6 +5,7 @@ use mereo_core::{Context, Learned, Observer, Plan, Real, Result, Source, Trainin
 
 use super::classes::with_classes;
 use super::learner::McfaLearner;
+use super::posterior::Units;
 use super::starts::McfaStarts;
 use super::{Mcfa, McfaParams};
 use crate::classes::ClassPlan;
@@ -38,18 +39,26 @@ fn fit_as<T: Real>(
     let starts = McfaStarts { params, survey: &survey };
     let classes = ClassPlan::of(params.classes, params.class_pseudo_count, source)?;
     let turns = StartsInTurn::new(&starts, &survey, plan.checkpoints.as_ref());
+    let units = params.units(&survey);
     let start = |restart: usize| {
-        let start = turns.start(source, restart, context)?;
-        match classes {
-            None => Ok(start),
-            Some(plan) => with_classes(&starts, plan, start, source, context),
+        let mut start = turns.start(source, restart, context)?;
+        if let Some(plan) = classes {
+            start = with_classes(&starts, plan, start, source, context)?;
         }
+        let first =
+            |units: &Units| units.first(&start.state, &survey.moments.weight, &survey.frame);
+        start.state.posterior = units.as_ref().map(first);
+        Ok(start)
     };
+    let plain = starts.learner(Some(params.gate), falling_floor(params.noise_floor));
     let learner = McfaLearner {
         classes,
         description: format!("{params:?}"),
         entropic: params.entropic,
-        ..starts.learner(Some(params.gate), falling_floor(params.noise_floor))
+        // Priors take the place of imagined rows.
+        shrinkage: plain.shrinkage.clone().filter(|_| units.is_none()),
+        units: units.clone(),
+        ..plain
     };
     let Learned { state, training } = learn(&learner, start, source, plan, context, observer)?;
     let model = Mcfa::from_state(state, params.parts, params.factors);

@@ -34,6 +34,9 @@ mereo_core::params! {
         /// Rows with the column's mean that each column of each part is taken to have been seen in beside those there
         /// are: 5 of tables that are mostly unknown and 0 of others, if nobody says.
         pub shrinkage: Option<f64> = None;
+        /// Average over what loadings and offsets may be instead of choosing the best: it is done of tables that are mostly unknown if
+        /// nobody says (unless a shrinkage is given).
+        pub bayesian: Option<bool> = None;
         /// Classes that parts depend on: how many to find, or `labels` for one for each label that
         /// the data brings along.
         pub classes: Classes = Classes::None;
@@ -53,6 +56,7 @@ impl TryFrom<McfaOptions> for McfaParams {
             noise_floor: options.noise_floor,
             scouts: options.scouts,
             shrinkage: options.shrinkage,
+            bayesian: options.bayesian,
             classes: options.classes,
             class_pseudo_count: options.class_pseudo_count,
             ..Self::new(options.parts, options.factors)

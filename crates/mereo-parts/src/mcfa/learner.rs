@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::coefficients::Coefficients;
 use super::normal::{Normal, place, width};
+use super::posterior::{Posterior, Units};
 use super::regression::{Sums, factor_of, solve_column};
 use crate::Gate;
 use crate::classes::{ClassLayer, ClassPlan, ClassStatistics, FactorWork};
@@ -29,6 +30,9 @@ pub(crate) struct State {
     pub(crate) noise: Vec<f64>,
     /// What factors depend on, if they do.
     pub(crate) classes: Option<ClassLayer>,
+    /// How sure loadings and offsets are, if they are averaged over; the two above are their means then.
+    #[serde(default)]
+    pub(crate) posterior: Option<Posterior>,
 }
 
 /// Learns MCFA by variational EM.
@@ -51,6 +55,8 @@ pub(crate) struct McfaLearner<T> {
     pub(crate) form: Form,
     /// Rows that each column of each part is taken to have been seen in beside those there are.
     pub(crate) shrinkage: Option<Shrinkage>,
+    /// The units of priors, if loadings and offsets are averaged over.
+    pub(crate) units: Option<Units>,
     /// Classes to learn, if any.
     pub(crate) classes: Option<ClassPlan>,
     pub(crate) facts: Facts,
@@ -151,15 +157,18 @@ impl<T: Real> McfaLearner<T> {
     }
 
     fn softness(&self) -> f64 {
-        if self.shrinkage.is_some() { SOFTNESS } else { 0.0 }
+        if self.shrinkage.is_some() || self.units.is_some() { SOFTNESS } else { 0.0 }
     }
 
-    /// What shrinkage and softness add to the bound. Factors of imagined rows are as the prior has them, so that
+    /// What priors, shrinkage and softness add to the bound. Factors of imagined rows are as the prior has them, so that
     /// `|λ|²` is what they add to an error.
     fn log_prior(&self, state: &State) -> f64 {
-        let Some(shrinkage) = &self.shrinkage else { return 0.0 };
-        let columns = self.columns();
         let mut log = log_softness(&state.gate, self.softness());
+        if let (Some(units), Some(posterior)) = (&self.units, &state.posterior) {
+            log += units.log_prior(state, posterior, &self.frame);
+        }
+        let Some(shrinkage) = &self.shrinkage else { return log };
+        let columns = self.columns();
         for (i, (offset, noise)) in state.offset.iter().zip(&state.noise).enumerate() {
             let (part, d) = (i / columns, i % columns);
             let loading = &state.loading[i * self.factors..(i + 1) * self.factors];
@@ -310,11 +319,12 @@ impl<T: Real> McfaLearner<T> {
         let mut errors = vec![0.0; columns * self.parts];
         let mut lower = vec![0.0; pairs(j)];
         let (mut mean, mut product, mut sum) = (vec![0.0; j], vec![0.0; j], vec![0.0; pairs(j)]);
+        let mut posterior = state.posterior.take();
         for part in 0..self.parts {
             let mut factored = false;
             for d in 0..columns {
                 let count = moments.count[d] + more;
-                if count <= NO_ROWS {
+                if count <= NO_ROWS && posterior.is_none() {
                     continue;
                 }
                 for f in 0..j {
@@ -329,7 +339,9 @@ impl<T: Real> McfaLearner<T> {
                             + by_column.as_ref().map_or(0.0, |c| c[at * columns + d]);
                     }
                     (0..j).for_each(|f| sum[place(f, f)] += more);
-                    factor_of(&sum, &mean, count, &mut lower);
+                    if posterior.is_none() {
+                        factor_of(&sum, &mean, count, &mut lower);
+                    }
                     factored = true;
                 }
                 let (mut first, mut second) = (moments.first[d], moments.second[d]);
@@ -338,10 +350,24 @@ impl<T: Real> McfaLearner<T> {
                     second += more * shrinkage.square(d);
                 }
                 let sums = Sums { count, first, second, mean: &mean, product: &product };
-                errors[d * self.parts + part] =
-                    self.update_column(state, part, d, &lower, &sums, floor[d]);
+                errors[d * self.parts + part] = match (&self.units, &mut posterior) {
+                    (Some(units), Some(posterior)) => units.update_column(
+                        state,
+                        posterior,
+                        (part, d),
+                        &sum,
+                        &sums,
+                        floor[d],
+                        &self.frame,
+                    ),
+                    _ => self.update_column(state, part, d, &lower, &sums, floor[d]),
+                };
             }
         }
+        if let (Some(units), Some(posterior)) = (&self.units, &mut posterior) {
+            units.update_common(state, posterior, &self.frame);
+        }
+        state.posterior = posterior;
         errors
     }
 
@@ -419,6 +445,7 @@ impl<T: Real> Learner<T> for McfaLearner<T> {
             loading: &state.loading,
             offset: &state.offset,
             noise: &state.noise,
+            covariance: state.posterior.as_ref().map_or(&[], |p| &p.covariance),
             factors: j,
             frame: &self.frame,
         };

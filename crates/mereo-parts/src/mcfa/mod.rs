@@ -26,6 +26,7 @@
 //! - **Noise.** `ψ = S/n`, or the floor if that is larger.
 //! - **Shrinkage**, where most cells are unknown: κ rows more in each column of each part, with the column's mean and variance and
 //!   factors as the prior has them. They add κ to n and to the diagonal of `Σ E[ssᵀ]`, and minus their expected errors to F.
+//! - **Averages over loadings and offsets** instead of the best of them, which is better still there: `posterior.rs`.
 //! - **The gate**, from `G_dk = ½ (n log ψ + S/ψ)`: see [`crate::gate`]; with gates of single rows,
 //!   `per_row.rs`, all sums count rows by `g^c_dk`.
 //!
@@ -42,6 +43,7 @@ mod learner;
 mod model;
 mod normal;
 mod params;
+mod posterior;
 mod regression;
 mod starts;
 #[cfg(test)]
@@ -54,3 +56,4 @@ pub use model::Mcfa;
 pub(crate) use model::Tensors;
 pub(crate) use normal::{Normal, factor, place, width};
 pub use params::McfaParams;
+pub(crate) use posterior::spread_at;

@@ -14,6 +14,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::coefficients::Coefficients;
 use super::learner::State;
 use super::normal::{Normal, place, width};
+use super::posterior::{shift_offset, spread_at};
 use crate::classes::{ClassLayer, FactorWork, class_prior_of};
 use crate::gate::{has_gates_of_rows, say_gates_of_rows};
 use crate::per_row::{PerRow, ROUNDS_ALONE, RowAppearance, RowWork};
@@ -32,6 +33,8 @@ pub struct Mcfa {
     loading: Vec<f64>,
     offset: Vec<f64>,
     noise: Vec<f64>,
+    /// `[K, D, packed J + 1]`: how sure loadings and offset of each column are; empty if they are known.
+    covariance: Vec<f64>,
     gates_of_rows: bool,
     classes: Option<ClassLayer>,
     /// What each part can look like, `[K, 1 + 2J, D]`: see [`Appearance::Factors`].
@@ -53,6 +56,8 @@ pub(crate) struct Tensors<'a> {
     /// `[K, D]`.
     pub(crate) offset: &'a [f64],
     pub(crate) noise: &'a [f64],
+    /// `[K, D, packed J + 1]`, or empty.
+    pub(crate) covariance: &'a [f64],
 }
 
 /// What was found of one row.
@@ -69,10 +74,10 @@ pub(crate) struct Found<'a> {
 
 impl Mcfa {
     pub(crate) fn from_state(state: State, parts: usize, factors: usize) -> Self {
-        let State { gate, loading, offset, noise, classes } = state;
+        let State { gate, loading, offset, noise, classes, posterior } = state;
         let gate_prior = gate.clone();
         let model = Self::new(factors, [gate, gate_prior, loading, offset, noise], parts);
-        Self { classes, ..model }
+        Self { classes, covariance: posterior.map_or_else(Vec::new, |p| p.covariance), ..model }
     }
 
     fn new(factors: usize, tensors: [Vec<f64>; 5], parts: usize) -> Self {
@@ -101,6 +106,7 @@ impl Mcfa {
             loading,
             offset,
             noise,
+            covariance: Vec::new(),
             gates_of_rows: false,
             classes: None,
             appearance: looks,
@@ -148,15 +154,20 @@ impl Mcfa {
             return Err(Error::option("class", "this model has no classes"));
         };
         let centre = classes.blend(self.parts, blend)?;
-        let mut offset = self.offset.clone();
+        let (j, mut offset) = (self.factors, self.offset.clone());
+        let mut covariance = self.covariance.clone();
         for (i, offset) in offset.iter_mut().enumerate() {
             let (part, d) = (i / self.columns, i % self.columns);
-            let own = &centre[part * self.factors..(part + 1) * self.factors];
+            let own = &centre[part * j..(part + 1) * j];
             *offset += self.loading_of(part, d).iter().zip(own).map(|(l, v)| l * v).sum::<f64>();
+            if let Some(covariance) = covariance.get_mut(i * pairs(j + 1)..(i + 1) * pairs(j + 1)) {
+                shift_offset(covariance, own);
+            }
         }
         let [gate, gate_prior] = [&self.gate, &self.gate_prior].map(Clone::clone);
         let (loading, noise) = (self.loading.clone(), self.noise.clone());
-        Ok(Self::new(self.factors, [gate, gate_prior, loading, offset, noise], self.parts))
+        let model = Self::new(j, [gate, gate_prior, loading, offset, noise], self.parts);
+        Ok(Self { covariance, ..model })
     }
 
     /// All that was learned, lent out.
@@ -169,6 +180,7 @@ impl Mcfa {
             loading: &self.loading,
             offset: &self.offset,
             noise: &self.noise,
+            covariance: &self.covariance,
         }
     }
 
@@ -197,8 +209,14 @@ impl Mcfa {
         &self.noise
     }
 
+    /// `[K, D, (J + 1)(J + 2)/2]`: the covariance of each column's loadings and offset, the lower triangle row by row, if they were averaged over.
+    pub fn covariance(&self) -> Option<&[f64]> {
+        (!self.covariance.is_empty()).then_some(&self.covariance)
+    }
+
     /// Takes a model out of a file: `gate`, `loading`, `offset`, `noise` and, if it differs from the
-    /// gate, `gate_prior`. With a `class_prior`, `factor_mean` says where factors are in each class.
+    /// gate, `gate_prior`. With a `class_prior`, `factor_mean` says where factors are in each class; `covariance` says how sure loadings and offset of
+    /// each column are, if they are not taken for known.
     pub fn from_file(mut file: ModelFile, path: &Path) -> Result<Self> {
         let shape = match file.get("loading") {
             Some(loading) if loading.shape.len() == 3 => loading.shape.clone(),
@@ -222,8 +240,16 @@ impl Mcfa {
                 Some(ClassLayer { prior, class_state_prior })
             }
         };
+        let covariance = match file.get("covariance") {
+            None => Vec::new(),
+            Some(_) if own => {
+                let problem = "`covariance` goes with a gate that all rows share";
+                return Err(Error::model_file(path, problem));
+            }
+            Some(_) => file.take_covariances("covariance", &[parts, columns], factors + 1, path)?,
+        };
         let model = Self::new(factors, [gate, gate_prior, loading, offset, noise], parts);
-        Ok(Self { classes, ..model }.with_gates_of_rows(own))
+        Ok(Self { classes, covariance, ..model }.with_gates_of_rows(own))
     }
 
     /// The model as a file, to be given more to say about itself.
@@ -238,6 +264,9 @@ impl Mcfa {
         file.insert("loading", Tensor::new(vec![k, d, j], self.loading.clone()));
         file.insert("offset", Tensor::new(vec![k, d], self.offset.clone()));
         file.insert("noise", Tensor::new(vec![k, d], self.noise.clone()));
+        if let Some(covariance) = self.covariance() {
+            file.insert("covariance", Tensor::new(vec![k, d, pairs(j + 1)], covariance.to_vec()));
+        }
         if let Some(ClassLayer { prior, class_state_prior }) = &self.classes {
             let n = prior.len();
             file.insert("class_prior", Tensor::new(vec![n], prior.clone()));
@@ -255,6 +284,18 @@ impl Mcfa {
     fn appearance(&self, part: usize, column: usize, code: &[f64]) -> f64 {
         let moved = self.loading_of(part, column).iter().zip(&code[1..]);
         self.offset[part * self.columns + column] + moved.map(|(l, m)| l * m).sum::<f64>()
+    }
+
+    /// The covariance of a column's loadings and offset under a part; nothing if they are known.
+    fn covariance_of(&self, part: usize, column: usize) -> Option<&[f64]> {
+        let (i, small) = (part * self.columns + column, pairs(self.factors + 1));
+        self.covariance.get(i * small..(i + 1) * small)
+    }
+
+    /// The variance of a column about what a part makes of it, `ψ + m̃ᵀ C m̃`, given where its factors are.
+    fn noise_at(&self, part: usize, column: usize, factors: &[f64]) -> f64 {
+        let unsure = self.covariance_of(part, column).map_or(0.0, |c| spread_at(c, factors));
+        self.noise[part * self.columns + column] + unsure.max(0.0)
     }
 
     /// Finds codes (and gates, if rows have their own) of a batch's rows, in double precision.
@@ -286,10 +327,12 @@ impl Mcfa {
             let gate = self.gate[d * self.parts + part];
             let i = part * self.columns + d;
             let loading = &scaled[i * j..(i + 1) * j];
+            let unsure = self.covariance_of(part, d);
             for r in 0..j {
                 for c in 0..=r {
                     let once = if r == c { 0.5 } else { 1.0 };
-                    out[place(r, c)] -= once * gate * loading[r] * loading[c];
+                    let spread = unsure.map_or(0.0, |u| u[place(r, c)] * inverse[i] * inverse[i]);
+                    out[place(r, c)] -= once * gate * (loading[r] * loading[c] + spread);
                 }
             }
         };
@@ -313,6 +356,13 @@ impl Mcfa {
                     natural[0] -= gate * (0.5 * apart * apart - inverse[i].ln());
                     for (h, l) in natural[1..=j].iter_mut().zip(&scaled[i * j..(i + 1) * j]) {
                         *h += gate * l * apart;
+                    }
+                    if let Some(unsure) = self.covariance_of(part, d) {
+                        let (precision, offset) = (inverse[i] * inverse[i], &unsure[pairs(j)..]);
+                        natural[0] -= 0.5 * gate * precision * offset[j];
+                        for (h, c) in natural[1..=j].iter_mut().zip(offset) {
+                            *h -= gate * precision * c;
+                        }
                     }
                     if !complete {
                         pairs_of(part, d, &mut natural[1 + j..]);
@@ -376,6 +426,7 @@ impl Mcfa {
             loading: &self.loading,
             offset: &self.offset,
             noise: &self.noise,
+            covariance: &self.covariance,
             factors: j,
             frame: &frame,
         };
@@ -480,7 +531,8 @@ impl<T: Real> PredictCells<T> for Mcfa {
         Some(self.columns)
     }
 
-    /// `Σ_k g_dk N(ρ_kd + λ_kd · m_k, ψ_kd + λ_kdᵀ Ω_k λ_kd)`, with the row's own gates if it has them.
+    /// `Σ_k g_dk N(ρ_kd + λ_kd · m_k, ψ_kd + λ_kdᵀ Ω_k λ_kd)`, with the row's own gates if it has them; if loadings are not known for
+    /// sure the variance is that of `posterior.rs`.
     fn predict_cells_batch(
         &self,
         batch: &Batch<'_, T>,
@@ -493,19 +545,21 @@ impl<T: Real> PredictCells<T> for Mcfa {
             while let Some(&(_, column)) = cells.get(at).filter(|cell| cell.0 == found.row) {
                 let share = |(part, code): (usize, &[f64])| {
                     let loading = self.loading_of(part, column);
+                    let unsure = self.covariance_of(part, column);
                     let mut spread = 0.0;
                     for r in 0..j {
                         for c in 0..j {
-                            let second = code[1 + j + place(r.max(c), r.min(c))];
-                            let own = second - code[1 + r] * code[1 + c];
-                            spread += loading[r] * loading[c] * own;
+                            let at = place(r.max(c), r.min(c));
+                            let own = code[1 + j + at] - code[1 + r] * code[1 + c];
+                            let second = loading[r] * loading[c] + unsure.map_or(0.0, |u| u[at]);
+                            spread += second * own;
                         }
                     }
                     let gate = self.gate[column * self.parts + part];
                     mereo_core::Normal {
                         weight: found.gates.as_ref().map_or(gate, |g| g[part][column]),
                         mean: self.appearance(part, column, code),
-                        variance: self.noise[part * self.columns + column] + spread.max(0.0),
+                        variance: self.noise_at(part, column, &code[1..=j]) + spread.max(0.0),
                     }
                 };
                 let shares = found.codes.chunks_exact(v).enumerate().map(share).collect();
@@ -542,7 +596,8 @@ impl Sample for Mcfa {
             *x = if noise {
                 let part = draw(prior, random).unwrap_or(0);
                 let normal: f64 = StandardNormal.sample(random);
-                look(part, d) + self.noise[part * self.columns + d].sqrt() * normal
+                let own = &codes[part * (1 + self.factors)..(part + 1) * (1 + self.factors)];
+                look(part, d) + self.noise_at(part, d, &own[1..]).sqrt() * normal
             } else {
                 prior.iter().enumerate().map(|(part, a)| a * look(part, d)).sum()
             };
@@ -579,12 +634,11 @@ impl<T: Real> Explain<T> for Mcfa {
                     let log = match &found.gates {
                         Some(gates) => gates[part][d],
                         None => {
-                            let i = part * self.columns + d;
-                            let look =
-                                self.appearance(part, d, &found.codes[part * v..(part + 1) * v]);
-                            let apart = x.to_f64() - look;
+                            let code = &found.codes[part * v..(part + 1) * v];
+                            let noise = self.noise_at(part, d, &code[1..=self.factors]);
+                            let apart = x.to_f64() - self.appearance(part, d, code);
                             self.gate_prior[d * self.parts + part].ln()
-                                - 0.5 * (self.noise[i].ln() + apart * apart / self.noise[i])
+                                - 0.5 * (noise.ln() + apart * apart / noise)
                         }
                     };
                     if log > best {

@@ -4,6 +4,7 @@ use mereo_core::slots::{Shrinkage, Survey};
 use mereo_core::{Error, Real, Result};
 use serde::{Deserialize, Serialize};
 
+use super::posterior::Units;
 use crate::classes::{check_pseudo_count, default_pseudo_count};
 use crate::{Classes, Gate};
 
@@ -38,6 +39,10 @@ pub struct McfaParams {
     /// where rows have gates of their own.
     #[serde(default)]
     pub shrinkage: Option<f64>,
+    /// Whether loadings and offsets are averaged over, by what is believed of them, rather than chosen. If nobody says: of tables that are mostly
+    /// unknown, unless there is a `shrinkage`, which is the other way not to believe columns too readily, or rows have gates of their own.
+    #[serde(default)]
+    pub bayesian: Option<bool>,
     /// Which classes factors depend on.
     #[serde(default)]
     pub classes: Classes,
@@ -58,6 +63,7 @@ impl McfaParams {
             noise_floor: 0.01,
             scouts: 30,
             shrinkage: None,
+            bayesian: None,
             classes: Classes::None,
             class_pseudo_count: default_pseudo_count(),
         }
@@ -95,7 +101,21 @@ impl McfaParams {
         let gates_of_rows = self.gate.per_row_from().is_some();
         self.classes.check(gates_of_rows)?;
         crate::gate::check_shrinkage(self.shrinkage, gates_of_rows)?;
+        if self.bayesian == Some(true) && gates_of_rows {
+            let problem = "it needs a gate that all rows share, not a factorised one";
+            return Err(Error::option("bayesian", problem));
+        }
+        if self.bayesian == Some(true) && self.shrinkage.is_some_and(|rows| rows > 0.0) {
+            let problem = "priors take the place of shrinkage; choose one of them";
+            return Err(Error::option("bayesian", problem));
+        }
         crate::gate::check_entropic(self.entropic, gates_of_rows)
+    }
+
+    /// The units of priors for data of which this is known, if loadings and offsets are averaged over.
+    pub(super) fn units<T: Real>(&self, survey: &Survey<T>) -> Option<Units> {
+        let usual = || self.shrinkage.is_none() && self.shrinkage(survey).is_some();
+        if self.bayesian.unwrap_or_else(usual) { Units::of(survey) } else { None }
     }
 
     /// The rows that columns are taken to have been seen in, for data of which this is known.

@@ -40,6 +40,7 @@ impl<T: Real> McfaStarts<'_, T> {
             frame: self.survey.frame.clone(),
             form: self.survey.form.clone(),
             shrinkage: self.params.shrinkage(self.survey),
+            units: None,
             classes: None,
             facts: self.survey.facts(),
             description: String::new(),
@@ -56,6 +57,7 @@ impl<T: Real> McfaStarts<'_, T> {
             offset: repeat(&self.survey.moments.mean),
             noise: repeat(&self.survey.reference.iter().map(|v| 0.5 * v).collect::<Vec<_>>()),
             classes: None,
+            posterior: None,
         }
     }
 
@@ -141,6 +143,7 @@ impl<T: Real> StartParts<T> for McfaStarts<'_, T> {
             offset: spread(&state.offset, 1, &|d| survey.moments.mean[d]),
             noise: spread(&state.noise, 1, &|d| survey.reference[d]),
             classes: None,
+            posterior: None,
         };
         let (plan, floor) = following();
         Ok(starts.go_on(sample, &whole, Some(Gate::Standard), &plan, floor, context)?.state)

@@ -17,6 +17,7 @@ use crate::starts::{sample as start_sample, seeded};
 
 mod classes;
 mod likelihood;
+mod posterior;
 
 #[test]
 fn agrees_with_the_reference_implementation() {
@@ -35,6 +36,7 @@ fn agrees_with_the_reference_implementation() {
             offset: fixture.get("/inputs/rho"),
             noise: fixture.get("/inputs/psi"),
             classes: None,
+            posterior: None,
         };
         let start = |_: usize| Ok(Start { state: begin.clone(), how: "given".into() });
         let learner = McfaLearner {
@@ -70,6 +72,7 @@ fn random_model(seed: u64, parts: usize, factors: usize, columns: usize) -> Mcfa
         offset: draw(parts * columns, -1.0, 2.0),
         noise: draw(parts * columns, 0.2, 2.0),
         classes: None,
+        posterior: None,
     };
     Mcfa::from_state(state, parts, factors)
 }
@@ -84,6 +87,7 @@ fn with_hard_gates(model: &Mcfa, parts: usize) -> Mcfa {
         offset: model.offset().to_vec(),
         noise: model.noise().to_vec(),
         classes: None,
+        posterior: None,
     };
     Mcfa::from_state(state, parts, model.factors())
 }
@@ -156,7 +160,12 @@ fn integrated_log_density(model: &Mcfa, gate: &[f64], row: &[f64]) -> f64 {
                     .map(|k| {
                         let i = k * columns + d;
                         let apart = x - model.offset()[i] - model.loading()[i] * s[k];
-                        let noise = model.noise()[i];
+                        // Loadings that are not known add to the noise.
+                        let unsure = model.covariance().map_or(0.0, |c| {
+                            let c = &c[i * 3..(i + 1) * 3];
+                            c[0] * s[k] * s[k] + 2.0 * c[1] * s[k] + c[2]
+                        });
+                        let noise = model.noise()[i] + unsure;
                         gate[d * 2 + k] * (-0.5 * apart * apart / noise).exp()
                             / (2.0 * std::f64::consts::PI * noise).sqrt()
                     })
@@ -326,6 +335,7 @@ fn missing_cells_are_filled_from_the_part_that_they_belong_to() {
         offset: vec![10.0, 20.0],
         noise: vec![1e-6; 2],
         classes: None,
+        posterior: None,
     };
     let model = Mcfa::from_state(state, 1, 1);
     let table = Table::from(Dense::new(1, 2, vec![11.5, f64::NAN]).unwrap());

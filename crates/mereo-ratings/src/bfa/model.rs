@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mereo_core::math::{cholesky, packed};
+use mereo_core::math::packed;
 use mereo_core::{
     Batch, CellPrediction, Components, ComponentsView, Encode, Error, Manifest, ModelFile, Normal,
     PredictCells, Random, Real, Reconstruct, Result, Sample, Score, ScoreKind, Tensor,
@@ -147,19 +147,9 @@ impl Bfa {
         let [n, d] = shape;
         let component = file.take_means("component", &shape, path)?;
         let mean = file.take_means("mean", &[d], path)?;
-        let small = packed(n + 1);
-        let covariance = file.take_means("covariance", &[d, small], path)?;
+        let covariance = file.take_covariances("covariance", &[d], n + 1, path)?;
         let noise = file.take_variances("noise", &[d], path)?;
         let bias_variance = file.take_variances("bias_variance", &[1], path)?[0];
-        for (column, own) in covariance.chunks_exact(small).enumerate() {
-            let mut factor = own.to_vec();
-            let most = (0..=n).map(|i| own[packed(i) + i]).fold(0.0, f64::max);
-            (0..=n).for_each(|i| factor[packed(i) + i] += 1e-9 * most + f64::MIN_POSITIVE);
-            if cholesky(&mut factor, n + 1).is_none() {
-                let problem = format!("row {column} of `covariance` is not that of anything");
-                return Err(Error::model_file(path, problem));
-            }
-        }
         let cuts = match file.get("level").map(|t| t.shape.clone()).as_deref() {
             Some(&[levels]) => {
                 let level = file.take_means("level", &[levels], path)?;

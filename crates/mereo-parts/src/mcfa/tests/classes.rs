@@ -32,6 +32,7 @@ pub(super) fn random_class_model(
                 .map(|_| random.random_range(-2.0..2.0))
                 .collect(),
         }),
+        posterior: None,
     };
     Mcfa::from_state(state, parts, factors)
 }

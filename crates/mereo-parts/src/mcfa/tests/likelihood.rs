@@ -72,6 +72,7 @@ fn sharp_model(seed: u64) -> Mcfa {
         offset: model.offset().to_vec(),
         noise: model.noise().iter().map(|n| 0.1 * n).collect(),
         classes: None,
+        posterior: None,
     };
     Mcfa::from_state(state, 3, 2)
 }
