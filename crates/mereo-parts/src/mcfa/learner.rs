@@ -349,13 +349,13 @@ impl<T: Real> McfaLearner<T> {
                     first += more * shrinkage.mean[d];
                     second += more * shrinkage.square(d);
                 }
-                let sums = Sums { count, first, second, mean: &mean, product: &product };
+                let (mean, product, pairs) = (&*mean, &*product, &*sum);
+                let sums = Sums { count, first, second, mean, product, pairs };
                 errors[d * self.parts + part] = match (&self.units, &mut posterior) {
                     (Some(units), Some(posterior)) => units.update_column(
                         state,
                         posterior,
                         (part, d),
-                        &sum,
                         &sums,
                         floor[d],
                         &self.frame,
@@ -395,7 +395,8 @@ impl<T: Real> McfaLearner<T> {
                 }
                 factor_of(&sum, &mean, count, &mut lower);
                 let (first, second) = (moments.first[at(0)], moments.second[at(0)]);
-                let sums = Sums { count, first, second, mean: &mean, product: &product };
+                let (mean, product, pairs) = (&*mean, &*product, &*sum);
+                let sums = Sums { count, first, second, mean, product, pairs };
                 self.update_column(state, part, d, &lower, &sums, floor[d]);
             }
         }

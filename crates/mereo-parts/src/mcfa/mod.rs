@@ -37,6 +37,8 @@
 
 mod classes;
 mod coefficients;
+mod file;
+mod find;
 mod fit;
 mod kind;
 mod learner;

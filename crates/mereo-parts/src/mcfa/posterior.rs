@@ -112,13 +112,12 @@ impl Units {
         Posterior { covariance, centre: vec![0.0; parts * factors], precision, usual_noise: 0.5 }
     }
 
-    /// The posterior of a part's column and its noise, from sums in the frame's units, `pairs_sum` being `Σ E[ssᵀ]`; returns its expected error.
+    /// The posterior of a part's column and its noise, from sums in the frame's units; returns its expected error.
     pub(super) fn update_column<T: Real>(
         &self,
         state: &mut State,
         posterior: &mut Posterior,
         (part, d): (usize, usize),
-        pairs_sum: &[f64],
         sums: &Sums<'_>,
         floor: f64,
         frame: &Frame<T>,
@@ -132,7 +131,7 @@ impl Units {
         let [first, second] = self.inward(d, sums, &mut cross);
         cross.push(first);
         // A: pairs of factors, then their sums, then the rows.
-        let mut told = pairs_sum.to_vec();
+        let mut told = sums.pairs.to_vec();
         told.extend_from_slice(sums.mean);
         told.push(sums.count);
         let Some(found) = posterior.column(part, gate / noise, &told, &cross) else {

@@ -14,6 +14,8 @@ pub(super) struct Sums<'a> {
     /// `Σm` and `Σxm`.
     pub(super) mean: &'a [f64],
     pub(super) product: &'a [f64],
+    /// `Σ E[ssᵀ]`, packed.
+    pub(super) pairs: &'a [f64],
 }
 
 /// The factor of `C = Σ E[ssᵀ] - Σm Σmᵀ/n`, packed, from the packed `Σ E[ssᵀ]`.
@@ -32,7 +34,7 @@ pub(super) fn factor_of(pairs_sum: &[f64], mean: &[f64], count: f64, out: &mut [
 
 /// Solves for a column: writes its loading, and returns its offset and what is left of the squares.
 pub(super) fn solve_column(lower: &[f64], sums: &Sums<'_>, loading: &mut [f64]) -> (f64, f64) {
-    let Sums { count, first, second, mean, product } = *sums;
+    let Sums { count, first, second, mean, product, .. } = *sums;
     for ((l, &xm), &m) in loading.iter_mut().zip(product).zip(mean) {
         *l = xm - first * m / count;
     }
