@@ -5,6 +5,7 @@
 mod data;
 mod fields;
 mod products;
+mod ratings;
 
 use mereo_core::{Context, Observer, Plan, Real, Record, Result, Silent, Source, Training};
 use mereo_linear::{FaParams, Loss, NmfParams, PcaParams, factor, nmf, pca};
@@ -200,18 +201,5 @@ fn main() -> Result<()> {
     if asked("features") {
         features()?;
     }
-    if asked("ratings") {
-        let ratings = data::ratings(70_000, 10_000, 10_000_000)?;
-        let fit = |source: &dyn Source<f32>,
-                   plan: &Plan,
-                   context: &Context,
-                   observer: &mut dyn Observer| {
-            mcvq::fit(&McvqParams::new(6, 10), source, plan, context, observer)
-        };
-        println!(
-            "mcvq ratings 70,000 x 10,000, 6 x 10: {:.0} ms a pass on two threads",
-            time_pass(&ratings, 2, fit)?
-        );
-    }
-    Ok(())
+    ratings::all()
 }
