@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix
 
 ROWS, COLUMNS, RATINGS = 70_000, 10_000, 10_000_000
 THREADS = 2
-ITERATIONS = 7
+ITERATIONS = 5
 
 
 def ratings():
