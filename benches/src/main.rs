@@ -5,6 +5,7 @@
 mod data;
 mod fields;
 mod products;
+mod ratings;
 
 use mereo_core::{Context, Observer, Plan, Real, Record, Result, Silent, Source, Training};
 use mereo_linear::{FaParams, Loss, NmfParams, PcaParams, factor, nmf, pca};
@@ -12,7 +13,7 @@ use mereo_mixture::{Covariance, DeepGmmParams, GmmParams, deep, gaussian};
 use mereo_parts::{McvqParams, mcvq};
 use mereo_quantize::{GvqParams, VqParams, gvq, vq};
 
-/// Keeps the shortest time between two passes.
+/// Keeps the times between passes.
 #[derive(Default)]
 struct Clock {
     last: Option<f64>,
@@ -29,6 +30,11 @@ impl Observer for Clock {
 }
 
 impl Clock {
+    /// The shortest, in milliseconds: what a machine that others use too shows now and then.
+    fn shortest(&self) -> f64 {
+        self.times.iter().copied().fold(f64::INFINITY, f64::min) * 1e3
+    }
+
     /// The median, in milliseconds.
     fn milliseconds(mut self) -> f64 {
         self.times.sort_by(f64::total_cmp);
@@ -200,18 +206,5 @@ fn main() -> Result<()> {
     if asked("features") {
         features()?;
     }
-    if asked("ratings") {
-        let ratings = data::ratings(70_000, 10_000, 10_000_000)?;
-        let fit = |source: &dyn Source<f32>,
-                   plan: &Plan,
-                   context: &Context,
-                   observer: &mut dyn Observer| {
-            mcvq::fit(&McvqParams::new(6, 10), source, plan, context, observer)
-        };
-        println!(
-            "mcvq ratings 70,000 x 10,000, 6 x 10: {:.0} ms a pass on two threads",
-            time_pass(&ratings, 2, fit)?
-        );
-    }
-    Ok(())
+    ratings::all()
 }

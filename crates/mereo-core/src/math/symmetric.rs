@@ -177,13 +177,23 @@ pub fn cholesky_solve(factor: &[f64], n: usize, b: &mut [f64]) {
 /// assert!((inverse[0] - 0.375).abs() < 1e-12 && (inverse[1] + 0.25).abs() < 1e-12);
 /// ```
 pub fn cholesky_inverse(factor: &[f64], n: usize, inverse: &mut [f64], work: &mut [f64]) {
+    // As [`cholesky_solve`] of each column of I, but for what is 0 in L^-1, above the diagonal, and what is not asked for.
     for j in 0..n {
-        let column = &mut work[..n];
-        column.fill(0.0);
-        column[j] = 1.0;
-        cholesky_solve(factor, n, column);
+        let column = &mut work[j..n];
         for i in j..n {
-            inverse[packed(i) + j] = column[i];
+            let row = &factor[packed(i) + j..=packed(i) + i];
+            let (head, pivot) = (&row[..i - j], row[i - j]);
+            let dot: f64 = head.iter().zip(&*column).map(|(l, x)| l * x).sum();
+            column[i - j] = if i == j { 1.0 } else { -dot } / pivot;
+        }
+        for i in (j..n).rev() {
+            let row = &factor[packed(i) + j..=packed(i) + i];
+            column[i - j] /= row[i - j];
+            let x = column[i - j];
+            for (b, l) in column.iter_mut().zip(&row[..i - j]) {
+                *b -= l * x;
+            }
+            inverse[packed(i) + j] = x;
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The evidence of every row for every slot.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::columns::limited;
@@ -35,6 +37,7 @@ impl SlotParams<'_> {
         self.parts * self.states
     }
 
+    #[inline]
     pub(super) fn gate(&self, column: usize, slot: usize) -> f64 {
         self.gate.map_or(1.0, |gate| gate[column * self.parts + slot / self.states])
     }
@@ -128,8 +131,14 @@ enum Coefficients<T> {
     Dense(Vec<T>),
     /// `[D, 3, S']`: the same three, column by column, slots padded to `S'`.
     Entries { absent: Absent, table: Padded<T> },
-    /// `[D, L, S']`: the evidence of each level in each column.
-    Levels { codes: [u8; super::LEVEL_CODES], levels: usize, table: Padded<T> },
+    /// `[D, L, S']`: the evidence of each level in each column, and the slots of each column outside which all of it is 0: where columns
+    /// belong to groups, as they do at starts, most of it is.
+    Levels {
+        codes: [u8; super::LEVEL_CODES],
+        levels: usize,
+        table: Padded<T>,
+        stretches: Vec<Range<usize>>,
+    },
 }
 
 /// Columns of a sparse table that one piece of parallel work makes.
@@ -138,6 +147,14 @@ const TILE: usize = 64;
 /// Slots to a stored row of a sparse table: whole cache lines.
 pub(super) fn padded_slots(slots: usize) -> usize {
     slots.next_multiple_of(UNIT)
+}
+
+/// Whole units of slots outside which a column has nothing to say.
+fn stretch_of(of_slots: &[[f64; 3]], stride: usize) -> Range<usize> {
+    let speaks = |natural: &[f64; 3]| *natural != [0.0; 3];
+    let first = of_slots.iter().position(speaks).unwrap_or(0);
+    let end = of_slots.iter().rposition(speaks).map_or(0, |last| last + 1);
+    first / UNIT * UNIT..end.next_multiple_of(UNIT).min(stride)
 }
 
 /// Writes the first `count` columns of `[from_rows, from_columns]` as rows of `out`, each `stride`
@@ -238,6 +255,10 @@ impl<T: Real> Evidence<T> {
         let columns = frame.columns();
         // Of one slot in one column: coefficients of x'², x' and 1.
         let natural = |s: usize, d: usize| {
+            // A part that has nothing of a column says nothing.
+            if params.gate(d, s) == 0.0 {
+                return [0.0; 3];
+            }
             let scale = frame.scale(d);
             match params.mixed.map_or(Family::Number, |mixed| mixed.kinds.family(d)) {
                 Family::Number => {}
@@ -303,11 +324,13 @@ impl<T: Real> Evidence<T> {
             Form::Unobserved { levels } if !levels.is_empty() => {
                 let stride = padded_slots(slots);
                 let mut table = Padded::zeros(columns * levels.len() * stride);
+                let mut stretches = vec![0..0; columns];
                 let tiles = table.as_mut_slice().chunks_mut(TILE * levels.len() * stride);
-                in_parallel(tiles.enumerate(), |(tile, table)| {
-                    let blocks = table.chunks_mut(levels.len() * stride);
+                let tiles = tiles.zip(stretches.chunks_mut(TILE));
+                in_parallel(tiles.enumerate(), |(tile, (table, stretches))| {
+                    let blocks = table.chunks_mut(levels.len() * stride).zip(stretches);
                     let mut of_slots = vec![[0.0; 3]; slots];
-                    for (d, block) in (tile * TILE..).zip(blocks) {
+                    for (d, (block, stretch)) in (tile * TILE..).zip(blocks) {
                         of_slots.iter_mut().enumerate().for_each(|(s, n)| *n = natural(s, d));
                         for (&level, line) in levels.iter().zip(block.chunks_mut(stride)) {
                             let x = frame.cell(d, T::from_f64(level)).to_f64();
@@ -315,9 +338,11 @@ impl<T: Real> Evidence<T> {
                                 *e = T::from_f64((square * x + linear) * x + constant);
                             }
                         }
+                        *stretch = stretch_of(&of_slots, stride);
                     }
                 });
-                Coefficients::Levels { codes: level_codes(levels), levels: levels.len(), table }
+                let (codes, levels) = (level_codes(levels), levels.len());
+                Coefficients::Levels { codes, levels, table, stretches }
             }
             Form::Unobserved { .. } | Form::Zero => {
                 let stride = padded_slots(slots);
@@ -398,7 +423,7 @@ impl<T: Real> Evidence<T> {
                 let features = Matrix::new(&work.features, batch.rows, used);
                 product_nt(&mut work.slots, natural, features, true);
             }
-            (Coefficients::Levels { codes, levels, table }, Block::Sparse { .. }) => {
+            (Coefficients::Levels { codes, levels, table, stretches }, Block::Sparse { .. }) => {
                 let stride = padded_slots(self.slots);
                 let table = table.as_slice();
                 work.leveled.sort(
@@ -412,7 +437,9 @@ impl<T: Real> Evidence<T> {
                     work.leveled.for_each(
                         #[inline(always)]
                         |line, rows| {
-                            add_to_rows(&table[line * stride..(line + 1) * stride], rows, by_row);
+                            let stretch = stretches[line / levels].clone();
+                            let line = &table[line * stride..(line + 1) * stride];
+                            add_to_rows(line, stretch, rows, by_row);
                         },
                     );
                 });

@@ -8,6 +8,7 @@
 //! looks at the same batches pass after pass [remembers](Lines::remembering) how they were sorted.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::math::widest;
 use crate::{Batch, Block, Real};
@@ -149,19 +150,35 @@ const HELD: usize = 64;
 /// Lines are whole multiples of this.
 pub(super) const UNIT: usize = 16;
 
-/// Adds a line to each of these rows of `by_row`.
+/// Adds a stretch of a line, whole units, to each of these rows of `by_row`.
 #[inline(always)]
-pub(super) fn add_to_rows<T: Real>(line: &[T], rows: &[u32], by_row: &mut [T]) {
-    let stride = line.len();
-    let mut from = 0;
-    while from + HELD <= stride {
+pub(super) fn add_to_rows<T: Real>(
+    line: &[T],
+    stretch: Range<usize>,
+    rows: &[u32],
+    by_row: &mut [T],
+) {
+    let Range { start: mut from, end } = stretch;
+    while from + HELD <= end {
         add_piece_to_rows::<T, HELD>(line, from, rows, by_row);
         from += HELD;
     }
-    while from < stride {
+    if from + HELD / 2 <= end {
+        add_piece_to_rows::<T, { HELD / 2 }>(line, from, rows, by_row);
+        from += HELD / 2;
+    }
+    while from < end {
         add_piece_to_rows::<T, UNIT>(line, from, rows, by_row);
         from += UNIT;
     }
+}
+
+/// A piece of a line, to be held in registers. It is copied as a whole: number by number, the compiler calls a function for it.
+#[inline(always)]
+fn hold<T: Real, const N: usize>(line: &[T], from: usize) -> [T; N] {
+    let mut held = [T::ZERO; N];
+    held.copy_from_slice(&line[from..from + N]);
+    held
 }
 
 #[inline(always)]
@@ -171,7 +188,7 @@ fn add_piece_to_rows<T: Real, const N: usize>(
     rows: &[u32],
     by_row: &mut [T],
 ) {
-    let held: [T; N] = std::array::from_fn(|i| line[from + i]);
+    let held = hold::<T, N>(line, from);
     for &row in rows {
         let at = row as usize * line.len() + from;
         for (sum, e) in by_row[at..at + N].iter_mut().zip(held) {
@@ -189,6 +206,10 @@ pub(super) fn add_rows<T: Real>(line: &mut [T], rows: &[u32], by_row: &[T]) {
         add_piece_of_rows::<T, HELD>(line, from, rows, by_row);
         from += HELD;
     }
+    if from + HELD / 2 <= stride {
+        add_piece_of_rows::<T, { HELD / 2 }>(line, from, rows, by_row);
+        from += HELD / 2;
+    }
     while from < stride {
         add_piece_of_rows::<T, UNIT>(line, from, rows, by_row);
         from += UNIT;
@@ -203,7 +224,7 @@ fn add_piece_of_rows<T: Real, const N: usize>(
     by_row: &[T],
 ) {
     let stride = line.len();
-    let mut held: [T; N] = std::array::from_fn(|i| line[from + i]);
+    let mut held = hold::<T, N>(line, from);
     for &row in rows {
         let at = row as usize * stride + from;
         for (sum, &m) in held.iter_mut().zip(&by_row[at..at + N]) {
@@ -250,17 +271,23 @@ mod tests {
             sorted.sort(other, 3, |column, _| column, |row, _| row);
             assert_eq!(found(&sorted).len(), 3);
         }
-        // 80 is a held piece and a unit.
-        for stride in [16, 64, 80] {
+        // 112 is a held piece, half of one and a unit.
+        for stride in [16, 32, 64, 80, 112] {
             let line: Vec<f64> = (0..stride).map(f64::from).collect();
             let mut by_row = vec![1.0; 3 * stride as usize];
-            add_to_rows(&line, &[0, 2], &mut by_row);
+            add_to_rows(&line, 0..stride as usize, &[0, 2], &mut by_row);
             let width = stride as usize;
             for i in 0..width {
                 assert_eq!(by_row[i], 1.0 + i as f64);
                 assert_eq!(by_row[width + i], 1.0);
                 assert_eq!(by_row[2 * width + i], 1.0 + i as f64);
             }
+            // Of a stretch, the rest stays.
+            let mut untouched = vec![1.0; 3 * width];
+            add_to_rows(&line, UNIT..width, &[1], &mut untouched);
+            assert!(
+                (0..width).all(|i| untouched[width + i] == if i < UNIT { 1.0 } else { by_row[i] })
+            );
             let mut line = line;
             add_rows(&mut line, &[1, 2], &by_row);
             assert!((0..width).all(|i| line[i] == 2.0 + 2.0 * i as f64));

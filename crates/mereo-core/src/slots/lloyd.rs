@@ -25,7 +25,7 @@ use super::{
 use crate::math::widest;
 use crate::{
     Batch, Block, Context, Dense, Error, Facts, Learned, Learner, Observer, Pass, Plan, Random,
-    Real, Result, Source, Start, Statistics, Table, learn, sample_rows,
+    Real, Result, Source, Start, Statistics, Table, in_parallel, learn, sample_rows,
 };
 
 /// Rows that starts are picked from.
@@ -438,9 +438,8 @@ impl<T: Real> Learner<T> for Lloyd<T> {
     }
 
     fn prepare(&self, state: &LloydState, _pass: Pass) -> Prepared<T> {
-        let columns = self.columns();
         let slots = self.groups * self.states;
-        let variance: Vec<f64> = (0..slots * columns).map(|i| self.unit[i % columns]).collect();
+        let variance = self.unit.repeat(slots);
         let params = SlotParams {
             parts: self.groups,
             states: self.states,
@@ -525,12 +524,15 @@ impl<T: Real> Learner<T> for Lloyd<T> {
             }
             Sums::Sparse(slots) => {
                 let moments = slots.moments(&self.frame);
-                for (i, mean) in state.mean.iter_mut().enumerate() {
-                    if moments.count[i] > EMPTY {
-                        *mean =
-                            self.frame.outward(i % columns, moments.first[i] / moments.count[i]);
+                let of_slots = state.mean.chunks_mut(columns.max(1)).enumerate();
+                in_parallel(of_slots, |(slot, mean)| {
+                    for (d, mean) in mean.iter_mut().enumerate() {
+                        let i = slot * columns + d;
+                        if moments.count[i] > EMPTY {
+                            *mean = self.frame.outward(d, moments.first[i] / moments.count[i]);
+                        }
                     }
-                }
+                });
                 state.usage.copy_from_slice(&slots.total);
             }
         }

@@ -90,6 +90,24 @@ impl Form {
             Block::Sparse { absent: Absent::Zero, .. } => Self::Zero,
         }
     }
+
+    /// The form for numbers that depend on which cells are observed, not on what they hold: all stored cells are one level. Only
+    /// [counts](SlotMoments::count) are to be read from statistics of this form.
+    ///
+    /// ```
+    /// use mereo_core::slots::Form;
+    /// let stars = Form::Unobserved { levels: vec![1.0, 2.0, 3.0] };
+    /// assert_eq!(stars.of_presence(), Form::Unobserved { levels: vec![0.0] });
+    /// assert_eq!(Form::Dense.of_presence(), Form::Dense);
+    /// ```
+    #[must_use]
+    pub fn of_presence(&self) -> Self {
+        match self {
+            // No other level has a code of its own, so that every value has this one's.
+            Self::Unobserved { .. } => Self::Unobserved { levels: vec![0.0] },
+            other => other.clone(),
+        }
+    }
 }
 
 /// The tasks and learners of this crate, to be answered where rows are.

@@ -1,12 +1,14 @@
 //! The passes of MCFA: see the [module](super) for the derivation.
 
-use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, packed as pairs, product, product_nt};
+use std::ops::Range;
+
+use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, packed as pairs, product, product_nt, widest};
 use mereo_core::slots::{Evidence, Form, Frame, Shrinkage, SlotMoments, SlotStatistics, SlotWork};
 use mereo_core::{Absent, Batch, Block, Facts, Learner, Memory, Pass, Real, Schedule, Statistics};
 use serde::{Deserialize, Serialize};
 
 use super::coefficients::Coefficients;
-use super::normal::{Normal, place, width};
+use super::normal::{LANES, Normal, place, width};
 use super::posterior::{Posterior, Units};
 use super::regression::{Sums, factor_of, solve_column};
 use crate::Gate;
@@ -253,9 +255,12 @@ impl<T: Real> McfaLearner<T> {
         }
         let pseudo_count = self.classes.map_or(0.0, |plan| plan.pseudo_count);
         let classes = prepared.classes.as_ref().map(|c| c.of_factors(self.parts, pseudo_count));
+        // Rows that come here without classes have holes: they are looked at side by side, but for the last few.
+        let alone =
+            if classes.is_some() { 0..rows } else { self.look_lanes(batch, work, statistics) };
         let labels = batch.labels.filter(|_| self.classes.is_some_and(|plan| plan.labelled));
         let (mut natural, mut codes) = (vec![0.0; wide], vec![0.0; self.parts * wide]);
-        for row in 0..rows {
+        for row in alone {
             let mut norm = 0.0;
             for (part, code) in codes.chunks_exact_mut(wide).enumerate() {
                 for v in 0..=j {
@@ -298,10 +303,58 @@ impl<T: Real> McfaLearner<T> {
         }
         if !complete {
             let sums = statistics.pairs.get_or_insert_with(|| {
-                SlotStatistics::new(self.parts * many, self.columns(), &self.form)
+                SlotStatistics::new(self.parts * many, self.columns(), &self.form.of_presence())
             });
             sums.add(batch, prepared.pairs.frame(), &mut work.pairs);
         }
+    }
+
+    /// Codes of rows without classes, a few side by side. Returns the rows that are left.
+    fn look_lanes(
+        &self,
+        batch: &Batch<'_, T>,
+        work: &mut Work<T>,
+        statistics: &mut McfaStatistics<T>,
+    ) -> Range<usize> {
+        let (rows, j, normal) = (batch.rows, self.factors, self.normal());
+        let (many, wide) = (pairs(j), width(j));
+        let (mut natural, mut code) = (vec![[0.0; LANES]; wide], vec![[0.0; LANES]; wide]);
+        let Work { linear, pairs, natural: evidence, .. } = work;
+        let bound = &mut statistics.bound;
+        let end = rows - rows % LANES;
+        widest(
+            #[inline(always)]
+            || {
+                for first in (0..end).step_by(LANES) {
+                    let weights: [f64; LANES] = std::array::from_fn(|i| batch.weight(first + i));
+                    let mut norms = [0.0; LANES];
+                    for part in 0..self.parts {
+                        let of_pairs = pairs.slots[part * many * rows..].chunks_exact(rows);
+                        let of_linear = evidence[part * (1 + j) * rows..].chunks_exact(rows);
+                        let slots = of_linear.take(1 + j).chain(of_pairs.take(many));
+                        for (lanes, slot) in natural.iter_mut().zip(slots) {
+                            for (lane, n) in lanes.iter_mut().zip(&slot[first..first + LANES]) {
+                                *lane = n.to_f64();
+                            }
+                        }
+                        let found = normal.codes(&natural, &mut code);
+                        norms.iter_mut().zip(found).for_each(|(norm, found)| *norm += found);
+                        let of_pairs = pairs.slots[part * many * rows..].chunks_exact_mut(rows);
+                        let of_linear =
+                            linear.slots[(1 + part * j) * rows..].chunks_exact_mut(rows);
+                        let slots = of_linear.take(j).chain(of_pairs.take(many));
+                        for (lanes, slot) in code[1..].iter().zip(slots) {
+                            let out = slot[first..first + LANES].iter_mut();
+                            for ((out, m), weight) in out.zip(lanes).zip(weights) {
+                                *out = T::from_f64(weight * m);
+                            }
+                        }
+                    }
+                    norms.iter().zip(weights).for_each(|(norm, weight)| *bound += weight * norm);
+                }
+            },
+        );
+        end..rows
     }
 
     /// Offset, loading and noise of every column under every part from tied sums; returns the
@@ -461,8 +514,10 @@ impl<T: Real> Learner<T> for McfaLearner<T> {
             |o, d| gated(o / (1 + j), o % (1 + j), d),
         );
         let many = pairs(j);
+        // They do not depend on what cells hold.
+        let form = self.form.of_presence();
         let pairs =
-            Evidence::polynomial(&vec![0.0; self.parts * many], &self.frame, &self.form, |o, d| {
+            Evidence::polynomial(&vec![0.0; self.parts * many], &self.frame, &form, |o, d| {
                 gated(o / many, 1 + j + o % many, d)
             });
         let complete_pairs: Vec<f64> = (0..self.parts * many)

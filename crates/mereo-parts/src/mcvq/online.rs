@@ -4,6 +4,7 @@
 //! one more cell adds one term to each state, and one that is taken back subtracts it. A part that has (almost) nothing of the column is not touched:
 //! its code stays as it is. That takes microseconds however many cells the row has.
 
+use mereo_core::math::exp_in_place;
 use mereo_core::{Error, Place, Result};
 
 use super::model::Mcvq;
@@ -48,9 +49,10 @@ impl Mcvq {
             return None;
         }
         let evidence = self.log_prior();
-        let mut row = GrowingRow { model: self, code: vec![0.0; evidence.len()], evidence };
-        (0..self.parts).for_each(|part| row.find_code(part));
-        Some(row)
+        let mut code = vec![0.0; evidence.len()];
+        let of_parts = evidence.chunks_exact(self.states).zip(code.chunks_exact_mut(self.states));
+        of_parts.for_each(|(evidence, code)| find_code(evidence, code));
+        Some(GrowingRow { model: self, evidence, code })
     }
 }
 
@@ -72,51 +74,57 @@ impl GrowingRow<'_> {
 
     /// What a column is expected to be, `Σ_k g_dk Σ_j m_kj μ_kjd`.
     pub fn mean(&self, column: usize) -> f64 {
-        let tensors = self.model.tensors();
-        let (parts, states, columns) = (tensors.parts, tensors.states, tensors.columns);
-        let gate = &tensors.gate[column * parts..(column + 1) * parts];
-        let slots = self.code.iter().enumerate();
-        slots.map(|(s, m)| gate[s / states] * m * tensors.mean[s * columns + column]).sum()
+        let Mcvq { parts, states, columns, gate, mean, .. } = self.model;
+        let gate = &gate[column * parts..(column + 1) * parts];
+        let of_parts = gate.iter().zip(self.code.chunks_exact(*states)).enumerate();
+        of_parts
+            .map(|(part, (gate, code))| {
+                let own = mean[part * states * columns + column..].iter().step_by(*columns);
+                gate * code.iter().zip(own).map(|(m, mean)| m * mean).sum::<f64>()
+            })
+            .sum()
     }
 
     fn add(&mut self, column: usize, value: f64, sign: f64) -> Result<()> {
-        let tensors = self.model.tensors();
-        let (parts, states, columns) = (tensors.parts, tensors.states, tensors.columns);
-        if column >= columns || !value.is_finite() {
+        // Fields of the model, not all that it can lend out: to find out whether any column is something else than a number takes longer
+        // than all of this.
+        let Mcvq { parts, states, columns, gate, mean, variance, .. } = self.model;
+        if column >= *columns || !value.is_finite() {
             let place = Place::default().column(column);
             let expected = format!("a number in one of {columns} columns");
             return Err(Error::found(place, value, expected));
         }
-        for part in 0..parts {
-            let gate = tensors.gate[column * parts + part];
+        let gate = &gate[column * parts..(column + 1) * parts];
+        let of_parts =
+            self.evidence.chunks_exact_mut(*states).zip(self.code.chunks_exact_mut(*states));
+        for (part, ((evidence, code), &gate)) in of_parts.zip(gate).enumerate() {
             if gate < NO_SHARE {
                 continue;
             }
-            for slot in part * states..(part + 1) * states {
-                let at = slot * columns + column;
-                let apart = value - tensors.mean[at];
-                let variance = tensors.variance[at];
+            let first = part * states * columns + column;
+            let own = mean[first..].iter().step_by(*columns);
+            let own = own.zip(variance[first..].iter().step_by(*columns));
+            for (e, (mean, variance)) in evidence.iter_mut().zip(own) {
+                let apart = value - mean;
                 let cost = 0.5 * (variance.ln() + apart * apart / variance);
                 // As in batches: what is infinite is evidence as strong as can be.
-                self.evidence[slot] -= sign * (gate * cost).clamp(-1e300, 1e300);
+                *e -= sign * (gate * cost).clamp(-1e300, 1e300);
             }
-            self.find_code(part);
+            find_code(evidence, code);
         }
         Ok(())
     }
+}
 
-    fn find_code(&mut self, part: usize) {
-        let states = self.model.tensors().states;
-        let slots = part * states..(part + 1) * states;
-        let (evidence, code) = (&self.evidence[slots.clone()], &mut self.code[slots]);
-        let most = evidence.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let mut total = 0.0;
-        for (m, e) in code.iter_mut().zip(evidence) {
-            *m = (e - most).exp();
-            total += *m;
-        }
-        code.iter_mut().for_each(|m| *m /= total);
+/// A part's code from what speaks for its states.
+fn find_code(evidence: &[f64], code: &mut [f64]) {
+    let most = evidence.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    for (m, e) in code.iter_mut().zip(evidence) {
+        *m = e - most;
     }
+    exp_in_place(code);
+    let share = 1.0 / code.iter().sum::<f64>();
+    code.iter_mut().for_each(|m| *m *= share);
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! What is believed of columns, and what follows of rows: see the [module](super).
 
 use super::ordinal::Cuts;
-use mereo_core::math::{HALF_LOG_TWO_PI, cholesky, cholesky_inverse, cholesky_solve, dot, packed};
+use mereo_core::math::{
+    HALF_LOG_TWO_PI, cholesky, cholesky_inverse, cholesky_solve, dot, packed, widest,
+};
 
 /// Moments of `l̃ = (w, 1, c)` of every column, N + 2 numbers each.
 #[derive(Debug, Clone)]
@@ -13,6 +15,9 @@ pub(super) struct Items {
     pub(super) second: Vec<f64>,
     /// `[D]`.
     pub(super) noise: Vec<f64>,
+    /// `[D]`: one divided by the noise, and the logarithm of its normaliser, twice. Rows ask for both cell by cell.
+    precision: Vec<f64>,
+    cost: Vec<f64>,
     /// λ.
     pub(super) bias_precision: f64,
     /// `[D, N]`: v, what it says of a row's factors that it observes a column; empty if nothing.
@@ -69,7 +74,10 @@ impl Items {
                 }
             }
         }
-        Self { factors, mean, second, noise, bias_precision, chosen: Vec::new() }
+        let precision = noise.iter().map(|v| 1.0 / v).collect();
+        let cost = noise.iter().map(|v| v.ln() + 2.0 * HALF_LOG_TWO_PI).collect();
+        let chosen = Vec::new();
+        Self { factors, mean, second, noise, precision, cost, bias_precision, chosen }
     }
 
     /// The same where it says something that a column is observed: `[D, N]`, or nothing.
@@ -78,15 +86,20 @@ impl Items {
     }
 
     /// Finds the prior's mean of a row's factors: `Σ_d v_d / √n` over the n columns that it observes. Returns half its square.
-    fn expect(&self, columns: impl Iterator<Item = usize>, row: &mut Row) -> f64 {
+    fn expect(&self, observed: &[(usize, f64)], row: &mut Row) -> f64 {
         row.prior.clear();
         row.prior.resize(self.factors, 0.0);
-        let mut cells = 0.0f64;
-        for column in columns {
-            cells += 1.0;
-            let own = self.chosen.get(column * self.factors..(column + 1) * self.factors);
-            row.prior.iter_mut().zip(own.unwrap_or(&[])).for_each(|(m, v)| *m += v);
-        }
+        let (mut cells, prior) = (0.0f64, &mut row.prior[..]);
+        widest(
+            #[inline(always)]
+            || {
+                for &(column, _) in observed {
+                    cells += 1.0;
+                    let own = self.chosen.get(column * self.factors..(column + 1) * self.factors);
+                    prior.iter_mut().zip(own.unwrap_or(&[])).for_each(|(m, v)| *m += v);
+                }
+            },
+        );
         row.share = 1.0 / cells.max(1.0).sqrt();
         row.prior.iter_mut().for_each(|m| *m *= row.share);
         0.5 * dot(&row.prior, &row.prior)
@@ -103,14 +116,10 @@ impl Items {
     }
 
     /// Finds what is to be believed of a row with these cells (column, value); returns its share of the bound.
-    pub(super) fn understand(
-        &self,
-        cells: impl Iterator<Item = (usize, f64)> + Clone,
-        row: &mut Row,
-    ) -> f64 {
+    pub(super) fn understand(&self, cells: &[(usize, f64)], row: &mut Row) -> f64 {
         let n = self.factors + 1;
         let small = packed(n);
-        let apart = self.expect(cells.clone().map(|(column, _)| column), row);
+        let apart = self.expect(cells, row);
         row.factor.clear();
         row.factor.resize(small, 0.0);
         for i in 0..n {
@@ -120,18 +129,23 @@ impl Items {
         row.work.extend_from_slice(&row.prior);
         row.work.push(0.0);
         let (mut square, mut cost) = (0.0, 0.0);
-        for (column, y) in cells {
-            let (mean, second) = (self.mean_of(column), self.second_of(column));
-            let precision = 1.0 / self.noise[column];
-            let pairs = row.factor.iter_mut().zip(second);
-            pairs.for_each(|(p, s)| *p += precision * s);
-            let with_offset = &second[small..];
-            for ((h, l), lc) in row.work.iter_mut().zip(mean).zip(with_offset) {
-                *h += precision * (l * y - lc);
-            }
-            square += precision * (y * y - 2.0 * y * mean[n] + with_offset[n]);
-            cost += self.noise[column].ln() + 2.0 * HALF_LOG_TWO_PI;
-        }
+        let (factor, work) = (&mut row.factor[..small], &mut row.work[..n]);
+        widest(
+            #[inline(always)]
+            || {
+                for &(column, y) in cells {
+                    let (mean, second) = (self.mean_of(column), self.second_of(column));
+                    let precision = self.precision[column];
+                    let (pairs, with_offset) = second.split_at(small);
+                    factor.iter_mut().zip(pairs).for_each(|(p, s)| *p += precision * s);
+                    for ((h, l), lc) in work.iter_mut().zip(mean).zip(with_offset) {
+                        *h += precision * (l * y - lc);
+                    }
+                    square += precision * (y * y - 2.0 * y * mean[n] + with_offset[n]);
+                    cost += self.cost[column];
+                }
+            },
+        );
         row.mean.clear();
         row.mean.extend_from_slice(&row.work);
         row.mean.push(1.0);
@@ -173,7 +187,7 @@ impl Items {
         const NEAR: f64 = 1e-9;
         let n = self.factors + 1;
         let small = packed(n);
-        let apart = self.expect(cells.iter().map(|(column, _)| *column), row);
+        let apart = self.expect(cells, row);
         let mut precision = vec![0.0; small];
         for i in 0..n {
             precision[packed(i) + i] = if i < self.factors { 1.0 } else { self.bias_precision };
@@ -288,7 +302,7 @@ mod tests {
         let mean = vec![w[0], 1.0, c[0], w[1], 1.0, c[1]];
         let items = Items::new(1, mean, &[0.0; 6], noise.to_vec(), lambda);
         let mut row = Row::default();
-        let bound = items.understand([(0, 2.5)].into_iter(), &mut row);
+        let bound = items.understand(&[(0, 2.5)], &mut row);
         let (value, variance) = items.predict(1, &row);
         let own = w[0] * w[0] + 1.0 / lambda + noise[0];
         let cross = w[0] * w[1] + 1.0 / lambda;
@@ -365,7 +379,7 @@ mod tests {
         let covariance = [0.2, 0.1, 0.3];
         let items = Items::new(1, vec![0.7, 1.0, -0.4], &covariance, vec![0.5], 2.0);
         let mut row = Row::default();
-        items.understand(std::iter::empty(), &mut row);
+        items.understand(&[], &mut row);
         let (value, variance) = items.predict(0, &row);
         let mut random = Context::new(3).random("draws", [0, 0]);
         let mut normal = || -> f64 { StandardNormal.sample(&mut random) };

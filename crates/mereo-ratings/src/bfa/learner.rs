@@ -1,6 +1,6 @@
 //! The passes: see the [module](super).
 
-use mereo_core::math::{cholesky, cholesky_inverse, cholesky_solve, dot, packed};
+use mereo_core::math::{cholesky, cholesky_inverse, cholesky_solve, dot, packed, widest};
 use mereo_core::slots::RowCells;
 use mereo_core::{Batch, Context, Facts, Learner, Pass, Real, Start, Statistics, map_in_parallel};
 use rand_distr::{Distribution, StandardNormal};
@@ -245,6 +245,7 @@ pub(crate) struct Work {
     cells: RowCells,
     row: Row,
     second: Vec<f64>,
+    apart: Vec<f64>,
     inward: Vec<(usize, f64)>,
     told: Vec<(f64, f64)>,
 }
@@ -298,7 +299,7 @@ impl<T: Real> Learner<T> for BfaLearner {
     ) {
         let n = self.params.factors;
         let (q, large) = (n + 2, packed(n + 2));
-        let Work { cells, row, second, inward, told } = work;
+        let Work { cells, row, second, apart, inward, told } = work;
         if batch.first_row == 0 {
             statistics.bound += prepared.log_prior;
         }
@@ -312,8 +313,7 @@ impl<T: Real> Learner<T> for BfaLearner {
             match &prepared.cuts {
                 None => {
                     inward.extend(cells.iter().map(|(d, x)| (d, self.scale.inward(d, x))));
-                    statistics.bound +=
-                        weight * prepared.items.understand(inward.iter().copied(), row);
+                    statistics.bound += weight * prepared.items.understand(inward, row);
                 }
                 Some(cuts) => {
                     inward.extend(cells.iter());
@@ -333,21 +333,25 @@ impl<T: Real> Learner<T> for BfaLearner {
                 }
             }
             statistics.biases += second[packed(n) + n];
-            for &(d, y) in &*inward {
-                let own = &mut statistics.second[d * large..(d + 1) * large];
-                own.iter_mut().zip(&*second).for_each(|(a, s)| *a += s);
-                let own = &mut statistics.cross[d * q..(d + 1) * q];
-                own.iter_mut().zip(&row.mean).for_each(|(r, m)| *r += weight * y * m);
-                statistics.squares[d] += weight * y * y;
-            }
-            if !statistics.chosen.is_empty() {
-                for &(d, _) in &*inward {
-                    let own = &mut statistics.chosen[d * n..(d + 1) * n];
-                    for ((sum, m), prior) in own.iter_mut().zip(&row.mean).zip(&row.prior) {
-                        *sum += weight * row.share * (m - prior);
+            let BfaStatistics { second: seconds, cross, squares, chosen, .. } = &mut *statistics;
+            let moved = row.mean.iter().zip(&row.prior).map(|(m, prior)| m - prior);
+            apart.clear();
+            apart.extend(moved.map(|by| weight * row.share * by));
+            widest(
+                #[inline(always)]
+                || {
+                    for &(d, y) in &*inward {
+                        let own = &mut seconds[d * large..(d + 1) * large];
+                        own.iter_mut().zip(&*second).for_each(|(a, s)| *a += s);
+                        let own = &mut cross[d * q..(d + 1) * q];
+                        own.iter_mut().zip(&row.mean).for_each(|(r, m)| *r += weight * y * m);
+                        squares[d] += weight * y * y;
+                        // Nothing, if that is not learned.
+                        let own = chosen.get_mut(d * n..(d + 1) * n).unwrap_or_default();
+                        own.iter_mut().zip(&*apart).for_each(|(sum, by)| *sum += by);
                     }
-                }
-            }
+                },
+            );
         }
     }
 

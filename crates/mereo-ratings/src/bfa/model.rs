@@ -193,7 +193,7 @@ impl Bfa {
             return self.items.understand_levels(cuts, &cells, row, &mut Vec::new());
         }
         batch.for_each_observed(number, |d, x| cells.push((d, x.to_f64() - self.centre[d])));
-        self.items.understand(cells.into_iter(), row)
+        self.items.understand(&cells, row)
     }
 
     /// `E[x] - E[c]` of a cell, given `E[z]` and `E[b]`.
