@@ -1,14 +1,12 @@
 //! The passes of MCFA: see the [module](super) for the derivation.
 
-use std::ops::Range;
-
-use mereo_core::math::{HALF_LOG_TWO_PI, Matrix, packed as pairs, product, product_nt, widest};
+use mereo_core::math::{HALF_LOG_TWO_PI, packed as pairs};
 use mereo_core::slots::{Evidence, Form, Frame, Shrinkage, SlotMoments, SlotStatistics, SlotWork};
 use mereo_core::{Absent, Batch, Block, Facts, Learner, Memory, Pass, Real, Schedule, Statistics};
 use serde::{Deserialize, Serialize};
 
 use super::coefficients::Coefficients;
-use super::normal::{LANES, Normal, place, width};
+use super::normal::{Normal, place, width};
 use super::posterior::{Posterior, Units};
 use super::regression::{Sums, factor_of, solve_column};
 use crate::Gate;
@@ -71,15 +69,15 @@ pub(crate) struct McfaLearner<T> {
 #[serde(bound = "T: Real")]
 pub(crate) struct McfaStatistics<T> {
     /// Of 1 and of every part's `m`: `[1 + K J]` slots.
-    slots: SlotStatistics<T>,
+    pub(super) slots: SlotStatistics<T>,
     /// `Σ E[ssᵀ]` of every part, packed, over batches in which every cell is observed.
-    complete: Vec<f64>,
+    pub(super) complete: Vec<f64>,
     /// The same, column by column, over all others, if there are any.
-    pairs: Option<SlotStatistics<T>>,
-    classes: Option<ClassStatistics>,
-    bound: f64,
+    pub(super) pairs: Option<SlotStatistics<T>>,
+    pub(super) classes: Option<ClassStatistics>,
+    pub(super) bound: f64,
     /// In place of all these, where rows have gates of their own.
-    rows: RowSums,
+    pub(super) rows: RowSums,
 }
 
 impl<T: Real> Statistics for McfaStatistics<T> {
@@ -122,39 +120,39 @@ impl<T: Real> Statistics for McfaStatistics<T> {
 /// What looking needs, once a pass.
 pub(crate) struct Prepared<T> {
     /// `N_1` and `h` of every part: `[K (1 + J)]` numbers a row.
-    linear: Evidence<T>,
+    pub(super) linear: Evidence<T>,
     /// `N_ss` of every part, packed: it depends on which cells are observed alone.
-    pairs: Evidence<T>,
+    pub(super) pairs: Evidence<T>,
     /// Of rows in which every cell is observed, for every part: `Ω` in full, and what its
     /// determinant adds to the log of the normaliser.
-    complete: Vec<(Vec<f64>, f64)>,
+    pub(super) complete: Vec<(Vec<f64>, f64)>,
     /// `N_ss` of such rows, `[K, J (J + 1) / 2]`.
-    complete_pairs: Vec<f64>,
-    classes: Option<ClassLayer>,
+    pub(super) complete_pairs: Vec<f64>,
+    pub(super) classes: Option<ClassLayer>,
     /// If rows have gates of their own in this pass.
-    rows: Option<PerRow<T>>,
-    forget: bool,
-    log_entropic_prior: f64,
+    pub(super) rows: Option<PerRow<T>>,
+    pub(super) forget: bool,
+    pub(super) log_entropic_prior: f64,
     /// What shrinkage and softness add to the bound.
-    log_prior: f64,
+    pub(super) log_prior: f64,
 }
 
 /// Memory for looking at a batch.
 pub(crate) struct Work<T> {
-    linear: SlotWork<T>,
-    pairs: SlotWork<T>,
-    natural: Vec<T>,
-    classes: FactorWork,
-    rows: RowWork<T>,
-    memory: Memory<T>,
+    pub(super) linear: SlotWork<T>,
+    pub(super) pairs: SlotWork<T>,
+    pub(super) natural: Vec<T>,
+    pub(super) classes: FactorWork,
+    pub(super) rows: RowWork<T>,
+    pub(super) memory: Memory<T>,
 }
 
 impl<T: Real> McfaLearner<T> {
-    fn columns(&self) -> usize {
+    pub(super) fn columns(&self) -> usize {
         self.frame.columns()
     }
 
-    fn normal(&self) -> Normal {
+    pub(super) fn normal(&self) -> Normal {
         Normal { factors: self.factors }
     }
 
@@ -188,173 +186,6 @@ impl<T: Real> McfaLearner<T> {
 
     fn is_per_row(&self, pass: Pass) -> bool {
         self.per_row_from().is_some_and(|from| pass.pass >= from)
-    }
-
-    /// Codes of rows in which every cell is observed: one covariance for all.
-    fn look_complete(
-        &self,
-        prepared: &Prepared<T>,
-        batch: &Batch<'_, T>,
-        work: &mut Work<T>,
-        statistics: &mut McfaStatistics<T>,
-    ) {
-        let (rows, j) = (batch.rows, self.factors);
-        let weight: f64 = batch.weights.map_or(rows as f64, |w| w.iter().sum());
-        let mut square = vec![T::ZERO; j * j];
-        let mut mean = vec![T::ZERO; j * rows];
-        for (part, (omega, log_norm)) in prepared.complete.iter().enumerate() {
-            let natural = &work.natural[part * (1 + j) * rows..(part + 1) * (1 + j) * rows];
-            let narrow: Vec<T> = omega.iter().map(|&v| T::from_f64(v)).collect();
-            product(
-                &mut mean,
-                Matrix::new(&narrow, j, j),
-                Matrix::new(&natural[rows..], j, rows),
-                false,
-            );
-            for row in 0..rows {
-                let fit: f64 = (0..j)
-                    .map(|f| mean[f * rows + row].to_f64() * natural[(1 + f) * rows + row].to_f64())
-                    .sum();
-                statistics.bound +=
-                    batch.weight(row) * (natural[row].to_f64() + 0.5 * fit + log_norm);
-            }
-            let start = (1 + part * j) * rows;
-            let weighed = &mut work.linear.slots[start..start + j * rows];
-            for (i, (out, &m)) in weighed.iter_mut().zip(&mean).enumerate() {
-                *out = batch.weights.map_or(m, |w| m * T::from_f64(w[i % rows]));
-            }
-            product_nt(
-                &mut square,
-                Matrix::new(weighed, j, rows),
-                Matrix::new(&mean, j, rows),
-                false,
-            );
-            let sums = &mut statistics.complete[part * pairs(j)..(part + 1) * pairs(j)];
-            for r in 0..j {
-                for c in 0..=r {
-                    sums[place(r, c)] += square[r * j + c].to_f64() + weight * omega[r * j + c];
-                }
-            }
-        }
-    }
-
-    /// Codes of rows one by one: a covariance each if cells are missing, and classes, if there are
-    /// any, between evidence and codes.
-    fn look_rows(
-        &self,
-        prepared: &Prepared<T>,
-        batch: &Batch<'_, T>,
-        complete: bool,
-        work: &mut Work<T>,
-        statistics: &mut McfaStatistics<T>,
-    ) {
-        let (rows, j, normal) = (batch.rows, self.factors, self.normal());
-        let (many, wide) = (pairs(j), width(j));
-        if !complete {
-            prepared.pairs.evaluate(batch, &mut work.pairs);
-        }
-        let pseudo_count = self.classes.map_or(0.0, |plan| plan.pseudo_count);
-        let classes = prepared.classes.as_ref().map(|c| c.of_factors(self.parts, pseudo_count));
-        // Rows that come here without classes have holes: they are looked at side by side, but for the last few.
-        let alone =
-            if classes.is_some() { 0..rows } else { self.look_lanes(batch, work, statistics) };
-        let labels = batch.labels.filter(|_| self.classes.is_some_and(|plan| plan.labelled));
-        let (mut natural, mut codes) = (vec![0.0; wide], vec![0.0; self.parts * wide]);
-        for row in alone {
-            let mut norm = 0.0;
-            for (part, code) in codes.chunks_exact_mut(wide).enumerate() {
-                for v in 0..=j {
-                    natural[v] = work.natural[(part * (1 + j) + v) * rows + row].to_f64();
-                }
-                for t in part * many..(part + 1) * many {
-                    natural[1 + j + t % many] = if complete {
-                        prepared.complete_pairs[t]
-                    } else {
-                        work.pairs.slots[t * rows + row].to_f64()
-                    };
-                }
-                norm += normal.code(part, &natural, code);
-            }
-            let weight = batch.weight(row);
-            if let (Some(classes), Some(told)) = (&classes, &mut statistics.classes) {
-                let label = labels.and_then(|labels| labels[row]);
-                norm = classes.infer(&mut codes, norm, label, &mut work.classes);
-                classes.tell(weight, &work.classes, told);
-            }
-            statistics.bound += weight * norm;
-            for (part, code) in codes.chunks_exact(wide).enumerate() {
-                for f in 0..j {
-                    work.linear.slots[(1 + part * j + f) * rows + row] =
-                        T::from_f64(weight * code[1 + f]);
-                }
-                for t in 0..many {
-                    let told = weight * code[1 + j + t];
-                    if complete {
-                        statistics.complete[part * many + t] += told;
-                    } else {
-                        work.pairs.slots[(part * many + t) * rows + row] = T::from_f64(told);
-                    }
-                }
-            }
-        }
-        // The priors' own share, said once a pass.
-        if let Some(classes) = classes.filter(|_| batch.first_row == 0) {
-            statistics.bound += classes.log_prior;
-        }
-        if !complete {
-            let sums = statistics.pairs.get_or_insert_with(|| {
-                SlotStatistics::new(self.parts * many, self.columns(), &self.form.of_presence())
-            });
-            sums.add(batch, prepared.pairs.frame(), &mut work.pairs);
-        }
-    }
-
-    /// Codes of rows without classes, a few side by side. Returns the rows that are left.
-    fn look_lanes(
-        &self,
-        batch: &Batch<'_, T>,
-        work: &mut Work<T>,
-        statistics: &mut McfaStatistics<T>,
-    ) -> Range<usize> {
-        let (rows, j, normal) = (batch.rows, self.factors, self.normal());
-        let (many, wide) = (pairs(j), width(j));
-        let (mut natural, mut code) = (vec![[0.0; LANES]; wide], vec![[0.0; LANES]; wide]);
-        let Work { linear, pairs, natural: evidence, .. } = work;
-        let bound = &mut statistics.bound;
-        let end = rows - rows % LANES;
-        widest(
-            #[inline(always)]
-            || {
-                for first in (0..end).step_by(LANES) {
-                    let weights: [f64; LANES] = std::array::from_fn(|i| batch.weight(first + i));
-                    let mut norms = [0.0; LANES];
-                    for part in 0..self.parts {
-                        let of_pairs = pairs.slots[part * many * rows..].chunks_exact(rows);
-                        let of_linear = evidence[part * (1 + j) * rows..].chunks_exact(rows);
-                        let slots = of_linear.take(1 + j).chain(of_pairs.take(many));
-                        for (lanes, slot) in natural.iter_mut().zip(slots) {
-                            for (lane, n) in lanes.iter_mut().zip(&slot[first..first + LANES]) {
-                                *lane = n.to_f64();
-                            }
-                        }
-                        let found = normal.codes(&natural, &mut code);
-                        norms.iter_mut().zip(found).for_each(|(norm, found)| *norm += found);
-                        let of_pairs = pairs.slots[part * many * rows..].chunks_exact_mut(rows);
-                        let of_linear =
-                            linear.slots[(1 + part * j) * rows..].chunks_exact_mut(rows);
-                        let slots = of_linear.take(j).chain(of_pairs.take(many));
-                        for (lanes, slot) in code[1..].iter().zip(slots) {
-                            let out = slot[first..first + LANES].iter_mut();
-                            for ((out, m), weight) in out.zip(lanes).zip(weights) {
-                                *out = T::from_f64(weight * m);
-                            }
-                        }
-                    }
-                    norms.iter().zip(weights).for_each(|(norm, weight)| *bound += weight * norm);
-                }
-            },
-        );
-        end..rows
     }
 
     /// Offset, loading and noise of every column under every part from tied sums; returns the

@@ -42,6 +42,7 @@ mod find;
 mod fit;
 mod kind;
 mod learner;
+mod look;
 mod model;
 mod normal;
 mod params;
