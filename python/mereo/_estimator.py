@@ -37,6 +37,7 @@ class Chosen(NamedTuple):
     passes: int
     tolerance: float
     seed: int
+    average: int
     threads: int
     checkpoint: str | None
     checkpoint_every: float
@@ -220,6 +221,7 @@ class Estimator(TransformerMixin, BaseEstimator):
             passes=_whole("max_iter", self.max_iter),
             tolerance=float(self.tol),
             seed=seed_of(self.random_state),
+            average=_members(self.n_average, self._kind.most_members),
             threads=threads_of(self.n_jobs),
             checkpoint=None if checkpoint is None else os.fspath(checkpoint),
             checkpoint_every=10.0 if every is None else every,
@@ -228,6 +230,10 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def _take(self, model: _native.Model) -> None:
         """Take what was learned, or opened, and show it as attributes."""
+        # Another model may lack what the last one had: an average has other tensors than a model alone.
+        for name in self.__dict__.pop("_attributes", ()):
+            self.__dict__.pop(name, None)
+        before = set(self.__dict__)
         self._model = model
         manifest = json.loads(model.manifest())
         self.n_features_in_ = model.columns
@@ -247,6 +253,15 @@ class Estimator(TransformerMixin, BaseEstimator):
             self.bounds_ = [np.array(restart["bounds"]) for restart in training["restarts"]]
         if model.classes is not None:
             self.classes_ = _values(model.classes)
+        self._attributes = sorted(set(self.__dict__) - before - {"_model", "n_features_in_", "feature_names_in_"})
+
+    def _one_model(self, verb: str) -> None:
+        """Complain if it is an average, of which something only makes sense of one model."""
+        if self._model.members:
+            raise NotImplementedError(
+                f"an average of {self._model.members} {type(self).__name__} models cannot {verb}: parts, states, components and "
+                "classes are those of one model (n_average=1)"
+            )
 
     def _check_sign(self, rows: Any) -> None:
         if self._kind.name not in NON_NEGATIVE:
@@ -294,6 +309,7 @@ class Estimator(TransformerMixin, BaseEstimator):
             Codes, as ``transform`` gives them, or made up.
         """
         check_is_fitted(self)
+        self._one_model("inverse_transform")
         codes = np.asarray(X)
         if codes.dtype not in (np.float32, np.float64):
             codes = codes.astype(np.float64)
@@ -320,6 +336,7 @@ class Estimator(TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_parts)
         """
         rows = self._ask(X)
+        self._one_model("predict")
         if self._model.classes is not None:
             return self.classes_[self._classify(rows).argmax(axis=1)]
         codes = self._model.encode(rows, NOTHING, threads_of(self.n_jobs))
@@ -341,6 +358,7 @@ class Estimator(TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
         """
         rows = self._ask(X)
+        self._one_model("predict_proba")
         if self._model.classes is not None:
             return self._classify(rows)
         return self._model.encode(rows, NOTHING, threads_of(self.n_jobs))
@@ -411,6 +429,7 @@ class Estimator(TransformerMixin, BaseEstimator):
             ``columns``: the columns that this says most about, as (name, observed, made).
         """
         data = self._ask(X)
+        self._one_model("explain")
         count = len(data[0]) - 1 if isinstance(data, tuple) else data.shape[0]
         numbers = sorted(range(count) if rows is None else {int(row) for row in rows})
         if numbers and not 0 <= numbers[0] <= numbers[-1] < count:
@@ -520,6 +539,13 @@ def _whole(name: str, value: Any) -> int:
     raise ValueError(f"{name} must be a whole number from 0 up, not {value!r}")
 
 
+def _members(value: Any, most: int) -> int:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if whole and 1 <= value <= most:
+        return int(value)
+    raise ValueError(f"n_average must be a whole number from 1 to {most}, not {value!r}")
+
+
 def _shown(state: tuple[int, float] | None, factors: list[float], columns: list[tuple[str, float, float]]) -> dict[str, Any]:
     part: dict[str, Any] = {"columns": columns}
     if state is not None:
@@ -542,7 +568,7 @@ class _spoken:
 
     def __init__(self, kind: Kind) -> None:
         self.names = {param.option.replace("_", "-"): param.name for param in kind.params}
-        self.names |= {"restarts": "n_init", "passes": "max_iter", "tolerance": "tol", "threads": "n_jobs"}
+        self.names |= {"restarts": "n_init", "passes": "max_iter", "tolerance": "tol", "threads": "n_jobs", "average": "n_average"}
 
     def __enter__(self) -> None:
         return None
@@ -627,10 +653,11 @@ def _of(model: _native.Model) -> Any:
     """The estimator of a model."""
     from . import MODELS
 
-    if model.kind not in MODELS:
-        raise ValueError(f"a model of kind {model.kind!r} has no estimator: ask it with `python -m mereo`")
-    kind = MODELS[model.kind]
     manifest = json.loads(model.manifest())
+    name = manifest["members"]["model"] if model.members else model.kind
+    if name not in MODELS:
+        raise ValueError(f"a model of kind {name!r} has no estimator: ask it with `python -m mereo`")
+    kind = MODELS[name]
     stored = manifest.get("params") or {}
     chosen: dict[str, Any] = {}
     for param in kind._kind.params:
@@ -642,14 +669,15 @@ def _of(model: _native.Model) -> Any:
     picture = manifest.get("picture")
     if picture is not None:
         chosen["picture"] = (picture["height"], picture["width"], picture["channels"])
-    estimator = kind(**chosen, missing=manifest.get("absent"), random_state=training.get("seed"))
+    estimator = kind(**chosen, missing=manifest.get("absent"), random_state=training.get("seed"), n_average=max(1, model.members))
     estimator._take(model)
     return estimator
 
 
 def _size(model: _native.Model, option: str) -> Any:
     """A size that the file does not name, as the tensors have it."""
-    tensors = model.tensors()
+    # Members of an average are of one size.
+    tensors = {name.removeprefix("member0."): tensor for name, tensor in model.tensors().items()}
     if option == "layers":
         return tensors["path_weight"].shape
     if option in ("parts", "factors") and "gate" in tensors:

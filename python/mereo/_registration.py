@@ -58,6 +58,7 @@ class Kind(NamedTuple):
     in_portions: bool
     passes: int
     tolerance: float
+    most_members: int
 
 
 def class_name(name: str) -> str:
@@ -105,6 +106,7 @@ def kinds() -> list[Kind]:
             in_portions=model["in_portions"],
             passes=registered["passes"],
             tolerance=registered["tolerance"],
+            most_members=registered["most_members"],
         )
         for model in registered["models"]
     ]
@@ -124,6 +126,7 @@ def signature(kind: Kind) -> inspect.Signature:
         "max_iter": kind.passes,
         "tol": kind.tolerance,
         "random_state": None,
+        "n_average": 1,
         "n_jobs": None,
         "verbose": False,
         "callback": None,
@@ -207,6 +210,9 @@ tol : float, default={tolerance}
     A start has converged when a pass gains less than this many nats a row.
 random_state : int, RandomState or None, default=None
     The seed of everything random. None is 0, as in the program: results are always the same.
+n_average : int, default=1
+    How many models to learn, with the seeds ``random_state``, ``random_state + 1`` ..., as one: an average predicts and fills better than
+    each of its members. It has no parts, states, components or classes of its own; its tensors are ``member0_NAME_`` and so on.
 n_jobs : int or None, default=None
     Threads: None is 1, -1 all cores. The result does not depend on it.
 verbose : bool, default=False

@@ -54,7 +54,9 @@ def _names(model: Any) -> list[str]:
 def _parts(model: Any) -> tuple[str, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     view = model._model.parts
     if view is None:
-        raise ValueError(f"a {type(model).__name__} has no parts to draw")
+        members, name = model._model.members, type(model).__name__
+        shown = f"an average of {members} {name} models" if members else f"a {name}"
+        raise ValueError(f"{shown} has no parts to draw")
     return view
 
 

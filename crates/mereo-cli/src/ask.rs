@@ -19,7 +19,7 @@ use crate::output::{self, Voice};
 /// Ask somebody what to rate next, so that recommendations get better soonest
 ///
 /// Each question is the one worth most now: how much better the recommended items are expected to be once it is answered, times the chance
-/// that the person knows the item (the share of people who rated it). Every answer is a rating, or ? for an item that is not known; the
+/// that the person knows the item, by what they knew and did not know so far. Every answer is a rating, or ? for an item that is not known; the
 /// recommendations are shown as they change. --answers takes answers from a file, and asks only what the file knows.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\

@@ -21,6 +21,7 @@ mod real;
 mod rows;
 mod source;
 mod table;
+mod together;
 mod view;
 
 pub use about::{About, ColumnKind, Labels, Picture, column_name};

@@ -34,6 +34,9 @@ pub struct RatingsSeen {
     pub counts: Vec<f64>,
     /// The mean of each column's ratings; 0 where there are none.
     pub means: Vec<f64>,
+    /// Which columns the same people rated, `[columns, axes]`: see [`RatingsSeen::with_together`]. Nothing if it was not looked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub together: Vec<f64>,
 }
 
 impl RatingsSeen {
@@ -56,7 +59,8 @@ impl RatingsSeen {
         let means = pairs.map(|(sum, n)| if *n > 0.0 { sum / n } else { 0.0 }).collect();
         let levels = if sums.levels.len() > MOST_LEVELS { Vec::new() } else { sums.levels };
         let (lowest, highest) = (sums.lowest, sums.highest);
-        Ok(Some(Self { lowest, highest, levels, people: sums.people, counts: sums.counts, means }))
+        let (people, counts) = (sums.people, sums.counts);
+        Ok(Some(Self { lowest, highest, levels, people, counts, means, together: Vec::new() }))
     }
 
     /// Complains about numbers that no ratings could have given.
@@ -76,7 +80,8 @@ impl RatingsSeen {
             && self.people.is_finite()
             && self.people > 0.0
             && rising
-            && within;
+            && within
+            && self.check_together();
         if fine { Ok(()) } else { Err("its scale of ratings is broken".to_owned()) }
     }
 

@@ -25,6 +25,7 @@ pub(crate) struct Chosen {
     passes: usize,
     tolerance: f64,
     seed: u64,
+    average: usize,
     threads: usize,
     checkpoint: Option<PathBuf>,
     checkpoint_every: f64,
@@ -52,6 +53,8 @@ impl Chosen {
         let Self { restarts, passes, tolerance, .. } = *self;
         let plan = Plan { restarts, passes, tolerance, checkpoints, ..Plan::default() };
         let fit = Fit::named(&self.kind, &options).map_err(raised)?.plan(plan).context(&context);
+        // One is the model itself.
+        let fit = if self.average == 1 { fit } else { fit.average(self.average) };
         Ok((fit, context))
     }
 }

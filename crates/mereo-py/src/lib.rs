@@ -60,7 +60,13 @@ fn registration() -> String {
         })
         .collect();
     let Plan { passes, tolerance, .. } = Plan::default();
-    serde_json::json!({ "models": models, "passes": passes, "tolerance": tolerance }).to_string()
+    serde_json::json!({
+        "models": models,
+        "passes": passes,
+        "tolerance": tolerance,
+        "most_members": mereo::MOST_MEMBERS,
+    })
+    .to_string()
 }
 
 /// A toy world: rows, names of columns, labels and the shape of pictures.

@@ -132,6 +132,12 @@ impl Model {
         self.0.model.kind()
     }
 
+    /// How many members an average has; none if it is no average.
+    #[getter]
+    fn members(&self) -> usize {
+        self.0.model.members().len()
+    }
+
     /// How many columns its rows have.
     #[getter]
     fn columns(&self) -> usize {

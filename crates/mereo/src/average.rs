@@ -29,7 +29,7 @@ use crate::AnyModel;
 use crate::models::model;
 
 /// Most members of an average.
-pub(crate) const MOST_MEMBERS: usize = 256;
+pub const MOST_MEMBERS: usize = 256;
 
 /// Models of one kind over the same columns, which count equally.
 #[derive(Debug, Clone, PartialEq)]

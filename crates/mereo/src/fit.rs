@@ -284,7 +284,13 @@ impl Fit {
         manifest.absent = raw.absent();
         manifest.id.clone_from(&raw.about().id_name);
         manifest.keys.clone_from(&raw.about().keys);
-        manifest.ratings = RatingsSeen::of(raw, &self.context)?;
+        manifest.ratings = match RatingsSeen::of(raw, &self.context)? {
+            // Which items the same people know is for questions, which take a model of single cells.
+            Some(seen) if self.params.kind().capabilities.contains(&"cells") => {
+                Some(seen.with_together(raw, &self.context)?)
+            }
+            seen => seen,
+        };
         // Means of people who come in later portions are not known when the first is learned from.
         let none = plan.portions.is_some();
         let steps = match if none { &[] } else { self.steps_for(manifest.ratings.as_ref()) } {

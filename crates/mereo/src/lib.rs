@@ -81,6 +81,7 @@ mod tables;
 
 pub use align::align as align_columns;
 pub use any_model::AnyModel;
+pub use average::MOST_MEMBERS;
 pub use data_of::{Data, Held};
 pub use elsewhere::{Ask, Elsewhere, Window, answer, merge_answers};
 pub use fit::Fit;

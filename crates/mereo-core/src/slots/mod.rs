@@ -119,6 +119,7 @@ pub fn answers() -> Vec<Answer> {
         Answer::task::<clusters::ClustersTask, clusters::ClustersTask>(),
         Answer::task::<crate::RowsTask, crate::RowsTask>(),
         Answer::task::<crate::ratings::RatingsTask, crate::ratings::RatingsTask>(),
+        Answer::task::<crate::together::TogetherTask, crate::together::TogetherTask>(),
         Answer::task::<crate::rows::SampleTask, crate::rows::SampleTask>(),
         Answer::pass::<Lloyd<f32>, Lloyd<f64>>(),
     ]

@@ -11,7 +11,11 @@
 //! distribution the last term adds up to `E(B(x) | x)`, what is expected without asking; those that are put together of means and a model, or are
 //! approximate, drift a little, and that is no gain. Here d itself is no longer recommended: an item that is known need not be. Answers that would change nothing
 //! that is recommended are worth nothing, however uncertain they are; `entropy` asks for the uncertain ones all the same.
-//! The chance that the person knows an item is the share of people who rated it. Items that are probably known and
+//!
+//! A question about an item that the person does not know is lost, so the chance that it is known counts as much as what the answer would tell. It is
+//! the share of people who rated the item before anything was said, and follows what was said: who knows some films and not others knows those
+//! that the same people know ([`RatingsSeen::with_together`](mereo_core::RatingsSeen::with_together) has the formulas). Ratings that were given count as known, items that
+//! were asked about and not known as not known, and all others say nothing. Items that are probably known and
 //! whose ratings are uncertain are looked into; all hypothetical people are looked at in one batch.
 
 use std::collections::BTreeSet;
@@ -77,6 +81,8 @@ pub struct Interview<'a> {
     person: Person,
     /// Items that were asked about, whether they are known or not.
     asked: BTreeSet<usize>,
+    /// Items that are not to be asked about.
+    skipped: BTreeSet<usize>,
     /// Items that recommendations are judged by.
     recommended: usize,
     least: Option<f64>,
@@ -85,7 +91,8 @@ pub struct Interview<'a> {
 impl<'a> Interview<'a> {
     /// Somebody with these ratings so far. Questions are about the ten best recommendations.
     pub fn new(rater: &'a Rater<'a>, person: Person) -> Self {
-        Self { rater, person, asked: BTreeSet::new(), recommended: 10, least: None }
+        let (asked, skipped) = (BTreeSet::new(), BTreeSet::new());
+        Self { rater, person, asked, skipped, recommended: 10, least: None }
     }
 
     /// The same about the best `recommended` items among those that `least` people know.
@@ -101,7 +108,8 @@ impl<'a> Interview<'a> {
         &self.person
     }
 
-    /// Takes an answer: a rating, or none if the item is not known. It will not be asked about again.
+    /// Takes an answer: a rating, or none if the item is not known, which says that items which the same people know are less likely known
+    /// too. It will not be asked about again.
     pub fn answer(&mut self, column: usize, rating: Option<f64>) -> Result<()> {
         if column >= self.rater.fitted().model.columns() {
             let found = format!("an answer about column {column}");
@@ -113,6 +121,31 @@ impl<'a> Interview<'a> {
         }
         self.asked.insert(column);
         Ok(())
+    }
+
+    /// Leaves an item out of the questions, which says nothing of whether it is known.
+    pub fn skip(&mut self, column: usize) {
+        self.skipped.insert(column);
+    }
+
+    /// How likely the person knows each item, by what they rated and what they were asked about and did not know.
+    ///
+    /// ```
+    /// # use mereo::{Context, Fit, parts::McvqParams, rater::{Interview, Person, Rater}};
+    /// # let toy = mereo::data::toy::World::Ratings.make(Some(200), 0)?;
+    /// # let fitted = Fit::new(McvqParams::new(2, 3)).restarts(1).passes(1).run(&toy.table)?;
+    /// let rater = Rater::new(&fitted)?;
+    /// let mut interview = Interview::new(&rater, Person::new("me", Vec::new()));
+    /// assert_eq!(interview.chances()[0], rater.seen().counts[0] / rater.seen().people);
+    /// interview.answer(3, None)?;
+    /// assert!(interview.chances().iter().all(|p| (0.0..=1.0).contains(p)));
+    /// # Ok::<(), mereo::Error>(())
+    /// ```
+    pub fn chances(&self) -> Vec<f64> {
+        let known: Vec<usize> = self.person.ratings().iter().map(|&(d, _)| d as usize).collect();
+        let lacks = |d: &usize| self.person.rating(*d).is_none();
+        let unknown: Vec<usize> = self.asked.iter().copied().filter(lacks).collect();
+        self.rater.seen().chances(&known, &unknown)
     }
 
     /// The best `n` items by what is known now. Items that were asked about and are not known may be among them.
@@ -129,8 +162,11 @@ impl<'a> Interview<'a> {
         context: &Context,
     ) -> Result<Option<Question>> {
         let seen = self.rater.seen();
-        let known = |d: usize| if among.is_some() { 1.0 } else { seen.counts[d] / seen.people };
-        let open = |d: &usize| !self.asked.contains(d) && self.person.rating(*d).is_none();
+        let chances = self.chances();
+        let known = |d: usize| if among.is_some() { 1.0 } else { chances[d] };
+        let open = |d: &usize| {
+            !self.asked.contains(d) && !self.skipped.contains(d) && self.person.rating(*d).is_none()
+        };
         let least = self.least.unwrap_or_else(|| self.rater.least_known()).max(1.0);
         let mut items: Vec<usize> = match among {
             Some(given) => given.iter().copied().filter(open).collect(),
@@ -145,7 +181,8 @@ impl<'a> Interview<'a> {
             let chosen = draw(&vec![1.0; items.len()], &mut context.random("ask", [turn, 0]));
             items = chosen.map(|at| items[at]).into_iter().collect();
         }
-        items.sort_by(|&a, &b| seen.counts[b].total_cmp(&seen.counts[a]).then(a.cmp(&b)));
+        let by = if how == Worth::Popularity { &seen.counts } else { &chances };
+        items.sort_by(|&a, &b| by[b].total_cmp(&by[a]).then(a.cmp(&b)));
         items.truncate(if how == Worth::Popularity { 1 } else { KNOWN });
         if items.is_empty() {
             return Ok(None);
@@ -167,14 +204,12 @@ impl<'a> Interview<'a> {
                 Question { column, worth, known: known(column), guess }
             })
             .collect();
-        let sort = |questions: &mut Vec<Question>| {
-            questions.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.column.cmp(&b.column)));
-        };
-        sort(&mut questions);
+        questions.sort_by(|a, b| b.worth.total_cmp(&a.worth).then(a.column.cmp(&b.column)));
         if how == Worth::Recommendations {
             questions.truncate(PLAYED);
             self.play(&mut questions, context)?;
-            sort(&mut questions);
+            // Where no answer would change what is recommended, the likely known and uncertain stay first.
+            questions.sort_by(|a, b| b.worth.total_cmp(&a.worth));
         }
         Ok(questions.into_iter().next())
     }

@@ -144,7 +144,7 @@ impl Errors {
 ///
 /// ```
 /// # use mereo::RatingsSeen;
-/// let mut seen = RatingsSeen { lowest: 1.0, highest: 5.0, levels: vec![1.0, 2.0, 3.0, 4.0, 5.0], people: 1.0, counts: vec![], means: vec![] };
+/// let mut seen = RatingsSeen { lowest: 1.0, highest: 5.0, levels: vec![1.0, 2.0, 3.0, 4.0, 5.0], people: 1.0, counts: vec![], means: vec![], together: vec![] };
 /// assert!((mereo::rater::random_error(&seen) - 1.6).abs() < 1e-12);
 /// seen.levels.clear();
 /// assert!((mereo::rater::random_error(&seen) - 4.0 / 3.0).abs() < 1e-12);

@@ -27,6 +27,7 @@ fn fitted() -> Fitted {
         people: 100.0,
         counts: vec![90.0, 60.0, 1.0, 80.0, 50.0, 2.0],
         means: vec![3.0; d],
+        together: Vec::new(),
     });
     Fitted { path: "by hand".into(), model, manifest, steps: None }
 }
@@ -127,6 +128,38 @@ fn what_is_not_known_is_not_asked_again_and_questions_end() {
     chosen.answer(2, None).unwrap();
     chosen.answer(5, None).unwrap();
     assert_eq!(chosen.question(Worth::Chance, Some(&among), &here()).unwrap(), None);
+}
+
+#[test]
+fn an_item_that_is_not_known_makes_questions_about_those_that_the_same_people_know_less_likely() {
+    let mut fitted = fitted();
+    let seen = fitted.manifest.ratings.as_mut().unwrap();
+    seen.counts = vec![50.0; 6];
+    // The first three are known to the same people, and so are the last three, who are others.
+    seen.together = vec![0.4, 0.4, 0.4, -0.4, -0.4, -0.4];
+    let rater = Rater::new(&fitted).unwrap();
+    let new = || Interview::new(&rater, Person::new("me", Vec::new()));
+    let mut interview = new();
+    assert_eq!(interview.chances(), [0.5; 6]);
+    interview.answer(0, None).unwrap();
+    let chances = interview.chances();
+    assert!((0..3).all(|d| chances[d] < 0.3) && (3..6).all(|d| chances[d] > 0.7), "{chances:?}");
+    for how in [Worth::Recommendations, Worth::Entropy] {
+        let question = interview.question(how, None, &here()).unwrap().unwrap();
+        assert!(question.column >= 3 && question.known == chances[question.column], "{how:?}");
+    }
+    // Ratings that were given speak as well, and what is skipped says nothing and is never asked about.
+    let mut given = Interview::new(&rater, Person::new("me", vec![(0, 4.0)]));
+    assert!(given.chances()[1] > 0.7);
+    let before = given.chances();
+    (1..6).filter(|d| *d != 4).for_each(|d| given.skip(d));
+    assert_eq!(given.chances(), before);
+    for how in [Worth::Recommendations, Worth::Entropy, Worth::Popularity, Worth::Chance] {
+        assert_eq!(given.question(how, None, &here()).unwrap().unwrap().column, 4);
+    }
+    // Among items that are given all are known.
+    let question = interview.question(Worth::Recommendations, Some(&[1, 2]), &here()).unwrap();
+    assert_eq!(question.unwrap().known, 1.0);
 }
 
 #[test]

@@ -85,6 +85,7 @@ mod tests {
             people: 100.0,
             counts: vec![95.0, 5.0, 0.0],
             means: vec![3.0, 5.0, 0.0],
+            together: Vec::new(),
         };
         let means = Means::of(&seen);
         assert!((means.all - 3.1).abs() < 1e-12);
