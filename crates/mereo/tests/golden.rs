@@ -36,6 +36,7 @@ fn files_of_format_1_load_and_score_as_they_did() {
         "mcvq-classes",
         "mcfa",
         "mcfa-classes",
+        "mcfa-bayesian",
         "vq",
         "gvq",
         "cvq",
@@ -58,7 +59,9 @@ fn files_of_format_1_load_and_score_as_they_did() {
         let kind = name.split('-').next().unwrap().replace('_', "-");
         assert_eq!((fitted.model.kind(), fitted.manifest.format), (&*kind, 1));
         let (file, columns) = match name {
-            "bfa" | "bfa-ordinal" => ("stars.csv", ["left", "right", "up", "down"]),
+            "bfa" | "bfa-ordinal" | "mcfa-bayesian" => {
+                ("stars.csv", ["left", "right", "up", "down"])
+            }
             "mcvq-words" | "gmm-words" => ("words.csv", ["age", "colour", "visits", "member"]),
             _ => ("rows.csv", ["left", "right", "up", "down"]),
         };

@@ -117,6 +117,16 @@ fn models() -> Vec<Parts> {
             ],
         },
         Parts {
+            manifest: r#"{"format":1,"model":"mcfa"}"#.to_owned(),
+            tensors: vec![
+                tensor("covariance", &[1, 2, 3], &[0.5, 0.1, 0.25, 0.0, 0.0, 0.0]),
+                tensor("gate", &[2, 1], &[1.0; 2]),
+                tensor("loading", &[1, 2, 1], &[1.0, -0.5]),
+                tensor("noise", &[1, 2], &[1.0; 2]),
+                tensor("offset", &[1, 2], &[0.0, 3.0]),
+            ],
+        },
+        Parts {
             manifest: r#"{"format":1,"model":"vq","picture":{"height":1,"width":2,"channels":1}}"#
                 .to_owned(),
             tensors: vec![

@@ -231,7 +231,7 @@ impl<'a> Row<'a> {
             let mut log = base - 0.5 * (apart * apart).min(LARGEST_SQUARE);
             if let Some(covariance) = self.covariance.get(i * unsure..(i + 1) * unsure) {
                 // Averaged over what loadings and offset may be, the cell is Gaussian with more noise.
-                let variance = 1.0 + spread_at(covariance, own).max(0.0);
+                let variance = 1.0 + spread_at(covariance, own);
                 log = base - 0.5 * (variance.ln() + (apart * apart / variance).min(LARGEST_SQUARE));
             }
             self.logs.push(log);

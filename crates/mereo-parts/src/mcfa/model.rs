@@ -215,7 +215,7 @@ impl Mcfa {
     /// The variance of a column about what a part makes of it, `ψ + m̃ᵀ C m̃`, given where its factors are.
     fn noise_at(&self, part: usize, column: usize, factors: &[f64]) -> f64 {
         let unsure = self.covariance_of(part, column).map_or(0.0, |c| spread_at(c, factors));
-        self.noise[part * self.columns + column] + unsure.max(0.0)
+        self.noise[part * self.columns + column] + unsure
     }
 }
 

@@ -270,7 +270,10 @@ impl Posterior {
     }
 }
 
-/// `s̃ᵀ C s̃` with a packed C and `s̃ = (s, 1)`: how far a look may be from what is expected of it.
+/// No variance is larger, whatever a file says.
+const LARGEST: f64 = 1e300;
+
+/// `s̃ᵀ C s̃` with a packed C and `s̃ = (s, 1)`: how far a look may be from what is expected of it. Rounding makes it no less than nothing.
 pub(crate) fn spread_at(covariance: &[f64], factors: &[f64]) -> f64 {
     let n = factors.len();
     let at = |i: usize| if i < n { factors[i] } else { 1.0 };
@@ -281,7 +284,7 @@ pub(crate) fn spread_at(covariance: &[f64], factors: &[f64]) -> f64 {
             sum += once * covariance[place(r, c)] * at(r) * at(c);
         }
     }
-    sum
+    if sum > 0.0 { sum.min(LARGEST) } else { 0.0 }
 }
 
 /// Turns the covariance of `(λ, ρ)` into that of `(λ, ρ + λ·v)`.
