@@ -15,7 +15,13 @@ pub(crate) fn run() -> Outcome {
     }
     let packages = root().join("benches/requirements.txt");
     program(&inside).with(["-m", "pip", "install", "--quiet", "-r"]).path(&packages).run()?;
-    for script in ["peers.py", "quantisers.py", "fields_peers.py", "kmeans_peers.py", "ratings_speed_peers.py"] {
+    for script in [
+        "peers.py",
+        "quantisers.py",
+        "fields_peers.py",
+        "kmeans_peers.py",
+        "ratings_speed_peers.py",
+    ] {
         program(&inside).path(&root().join("benches").join(script)).run()?;
     }
     Ok(())
