@@ -58,6 +58,7 @@ class MCFA(Estimator):
         noise_floor: float = ...,
         n_scouts: int = ...,
         shrinkage: float | None = ...,
+        bayesian: bool | None = ...,
         n_classes: int | Literal["labels"] | None = ...,
         class_pseudo_count: float = ...,
         n_init: int = ...,

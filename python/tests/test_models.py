@@ -268,6 +268,8 @@ def test_ctrl_c_keeps_the_best_model_so_far():
         heard.wait(60)
         os.kill(os.getpid(), signal.SIGINT)
 
+    # Shells start what runs in the background with interrupts ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)
