@@ -32,7 +32,8 @@ mereo_core::params! {
         /// Random tries that a scouted start chooses from.
         pub scouts: usize = 30;
         /// Rows with the column's mean that each column of each part is taken to have been seen in beside those there
-        /// are: 5 of tables that are mostly unknown and 0 of others, if nobody says.
+        /// are, where loadings are chosen and not averaged over: 5 of tables that are mostly unknown and 0 of others, if
+        /// nobody says.
         pub shrinkage: Option<f64> = None;
         /// Average over what loadings and offsets may be instead of choosing the best: it is done of tables that are mostly unknown if
         /// nobody says (unless a shrinkage is given).

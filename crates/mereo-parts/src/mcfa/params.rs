@@ -35,8 +35,8 @@ pub struct McfaParams {
     /// How many random starts are scouted on a sample of the rows beside the seeded one.
     pub scouts: usize,
     /// How many rows with the column's mean, whatever their factors, every column of every part is taken to have been
-    /// seen in beside those that there are. If nobody says: some of tables that are mostly unknown, none of others, and none
-    /// where rows have gates of their own.
+    /// seen in beside those that there are. If nobody says: some of tables that are mostly unknown, for starts and where loadings are not
+    /// averaged over; none of others, and none where rows have gates of their own.
     #[serde(default)]
     pub shrinkage: Option<f64>,
     /// Whether loadings and offsets are averaged over, by what is believed of them, rather than chosen. If nobody says: of tables that are mostly
